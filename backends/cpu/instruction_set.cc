@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/instruction_set.h"
+
+#include "backends/cpu/targets.h"
+#include "core/base/error.h"
+
+#if DLCORE_HAVE_OPENBLAS
+extern "C" void openblas_set_num_threads(int threads);
+#endif
+
+namespace dlcore::cpu {
+namespace {
+
+#if defined(__x86_64__) || defined(__i386__)
+bool processor_has(Isa isa) {
+  __builtin_cpu_init();
+  switch (isa) {
+    case Isa::kAvx512:
+      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+             __builtin_cpu_supports("avx512cd") && processor_has(Isa::kAvx2);
+    case Isa::kAvx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+             __builtin_cpu_supports("bmi2");
+    default:
+      return true;
+  }
+}
+#else
+bool processor_has(Isa isa) { return isa == Isa::kBaseline; }
+#endif
+
+const char* name_of(Isa isa) { return isa == Isa::kAvx512 ? "AVX-512" : isa == Isa::kAvx2 ? "AVX2" : "baseline"; }
+
+}  // namespace
+
+Isa choose_isa(Isa asked) {
+  if (asked == Isa::kBest) {
+    for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
+      if (processor_has(isa)) return isa;
+    }
+    return Isa::kBaseline;
+  }
+  if (!processor_has(asked)) {
+    fail(DLCORE_UNAVAILABLE, "engine_open: the processor lacks the instruction set {}", name_of(asked));
+  }
+  return asked;
+}
+
+int64_t target_of(Isa isa) {
+#if defined(__x86_64__) || defined(__i386__)
+  if (isa == Isa::kAvx512) return HWY_AVX3;
+  if (isa == Isa::kAvx2) return HWY_AVX2;
+#else
+  (void)isa;
+#endif
+  return HWY_STATIC_TARGET;
+}
+
+void use_blas_from_many_threads() {
+#if DLCORE_HAVE_OPENBLAS
+  openblas_set_num_threads(1);
+#endif
+}
+
+}  // namespace dlcore::cpu

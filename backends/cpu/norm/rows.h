@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels over independent rows share: splitting them over the pool, operands of the row's
+// shape.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "backends/cpu/queue.h"
+#include "backends/cpu/reduce/axes.h"
+#include "dlcore/plugin.h"
+
+namespace dlcore::cpu {
+
+// Elements of the rows that a part works on.
+inline constexpr int64_t kRowGrain = 16 * 1024;
+// Elements of the buffers in which rows that are not dense are worked on.
+inline constexpr int64_t kPackedElements = 4096;
+inline constexpr int64_t kPackedLength = 512;  // longer rows are copied block by block instead
+
+// Calls body(first, count) for groups of rows of `length` elements that fit a packing buffer.
+template <class Body>
+void for_each_row_group(const Queue& queue, int64_t rows, int64_t length, const Body& body) {
+  const int64_t size = std::max<int64_t>(1, length);
+  const int64_t per_part = std::max<int64_t>(1, kRowGrain / size);
+  const int64_t per_group = std::max<int64_t>(1, kPackedElements / size);
+  queue.parallel_for((rows + per_part - 1) / per_part, [&](int64_t part) {
+    if (queue.stopped()) return;
+    const int64_t last = std::min(rows, (part + 1) * per_part);
+    for (int64_t r = part * per_part; r < last; r += per_group) {
+      body(r, std::min(per_group, last - r));
+    }
+  });
+}
+
+// Calls body(row) for every row.
+template <class Body>
+void for_each_row(const Queue& queue, int64_t rows, int64_t length, const Body& body) {
+  for_each_row_group(queue, rows, length, [&](int64_t first, int64_t count) {
+    for (int64_t r = first; r < first + count; ++r) body(r);
+  });
+}
+
+// A group of rows of one operand. Short rows that are not dense are moved through a buffer all at
+// once, which uses whole cache lines where neighbouring rows are neighbours in memory.
+template <class T>
+class RowGroup {
+ public:
+  RowGroup(const Rows<T>& source, int64_t first, int64_t count, T (&buffer)[kPackedElements])
+      : source_(source),
+        first_(first),
+        count_(count),
+        packed_(!source.dense() && source.length() <= kPackedLength),
+        buffer_(buffer),
+        rows_(packed_ ? Rows<T>(buffer, count, source.length()) : source) {}
+
+  const Rows<T>& rows() const { return rows_; }
+  T* row(int64_t index) const {
+    return packed_ ? buffer_ + index * source_.length() : source_.row(first_ + index);
+  }
+
+  void load() {
+    move([](T& packed, T& element) { packed = element; });
+  }
+  void store() {
+    move([](T& packed, T& element) { element = packed; });
+  }
+
+ private:
+  template <class Move>
+  void move(const Move& move_one) {
+    if (!packed_) return;
+    const int64_t length = source_.length();
+    T* starts[kPackedElements / 8];
+    constexpr int64_t kStarts = sizeof starts / sizeof starts[0];
+    for (int64_t from = 0; from < count_; from += kStarts) {
+      const int64_t n = std::min(kStarts, count_ - from);
+      for (int64_t r = 0; r < n; ++r) starts[r] = source_.row(first_ + from + r);
+      for (int64_t i = 0; i < length; ++i) {
+        const int64_t offset = source_.view().elements.offset(i);
+        T* packed = buffer_ + from * length + i;
+        for (int64_t r = 0; r < n; ++r) move_one(packed[r * length], starts[r][offset]);
+      }
+    }
+  }
+
+  const Rows<T>& source_;
+  int64_t first_;
+  int64_t count_;
+  bool packed_;
+  T* buffer_;
+  Rows<T> rows_;
+};
+
+inline double attr_f64(int64_t word) { return std::bit_cast<double>(word); }
+
+inline bool has_input(const dlcore_launch* launch, int32_t index) {
+  return index < launch->n_inputs && launch->inputs[index].dtype != DLCORE_DTYPE_NONE;
+}
+
+// True when an input is absent or lies in row-major order.
+inline bool operand_is_dense(const dlcore_launch* launch, int32_t index) {
+  return !has_input(launch, index) || split_axes(launch->inputs[index], ~0u).elements.contiguous();
+}
+
+// The elements of an input in row-major order, copied to `copy` where they lie otherwise; NULL when
+// the input is absent.
+template <class T>
+const T* dense_operand(const dlcore_launch* launch, int32_t index, T* copy) {
+  if (!has_input(launch, index)) return nullptr;
+  const dlcore_operand& operand = launch->inputs[index];
+  if (operand_is_dense(launch, index)) return static_cast<const T*>(operand.data);
+  gather(operand.data, split_axes(operand, ~0u).elements, 0, operand.count, sizeof(T), copy);
+  return copy;
+}
+
+}  // namespace dlcore::cpu

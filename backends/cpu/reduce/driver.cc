@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/reduce/driver.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "backends/cpu/op_numbers.h"
+#include "backends/cpu/queue.h"
+#include "backends/cpu/reduce/axes.h"
+#include "backends/cpu/reduce/tree.h"
+
+namespace dlcore::cpu {
+namespace {
+
+constexpr int64_t kGrain = 32 * 1024;      // elements worth a part of their own
+constexpr int64_t kAccumulatorMax = 16;    // bytes
+constexpr int64_t kColumnAccumulator = 8;  // bytes, where there is a `columns` function
+constexpr int64_t kMergeWidth = 16;        // outputs whose chunks are merged at once
+
+// Step 3 of tree.h for several sequences side by side: `width` accumulators of `size` bytes a
+// level.
+class PairwiseStack {
+ public:
+  PairwiseStack(const Reduction& reduction, int64_t width, void* levels)
+      : reduction_(reduction),
+        width_(width),
+        level_bytes_(width * reduction.accumulator_size),
+        levels_(static_cast<char*>(levels)) {}
+
+  // Where the next accumulators go, before push() takes them in.
+  char* next() { return levels_ + depth_ * level_bytes_; }
+  void push() {
+    ++depth_;
+    for (uint64_t c = count_++; (c & 1) != 0; c >>= 1) merge_top();
+  }
+  const char* finish() {
+    while (depth_ > 1) merge_top();
+    return levels_;
+  }
+
+ private:
+  void merge_top() {
+    --depth_;
+    reduction_.combine(levels_ + (depth_ - 1) * level_bytes_, levels_ + depth_ * level_bytes_,
+                       width_);
+  }
+
+  const Reduction& reduction_;
+  int64_t width_;
+  int64_t level_bytes_;
+  char* levels_;
+  int64_t depth_ = 0;
+  uint64_t count_ = 0;
+};
+
+uint32_t reduced_axes(const dlcore_launch& launch) {
+  const int32_t rank = launch.inputs[0].rank;
+  const uint32_t all = (1u << rank) - 1;
+  if (launch.attrs[0] == 0) return all;
+  const Op op = static_cast<Op>(launch.op);
+  if (op == Op::kArgmax || op == Op::kArgmin) return axis_mask(rank, launch.attrs[1]);
+  uint32_t mask = 0;
+  for (int64_t i = 0; i < launch.attrs[1]; ++i) mask |= axis_mask(rank, launch.attrs[2 + i]);
+  return mask;
+}
+
+struct Task {
+  const Reduction& reduction;
+  const char* base;
+  RowView view;
+  int64_t outputs;
+  int64_t length;
+  bool columns = false;
+  int64_t run = 1;   // outputs whose inputs are neighbours
+  int64_t tile = 1;  // outputs that are reduced together, at most
+  int64_t tiles_per_run = 1;
+  AxisList run_starts;  // the kept axes without the one that a run follows
+
+  Task(const Reduction& r, const dlcore_launch& launch)
+      : reduction(r),
+        base(static_cast<const char*>(launch.inputs[0].data)),
+        view(split_axes(launch.inputs[0], reduced_axes(launch))),
+        outputs(view.rows.count()),
+        length(view.elements.count()),
+        run_starts(view.rows) {
+    const AxisList& kept = view.rows;
+    const AxisList& reduced = view.elements;
+    const bool dense_elements = reduced.n == 0 || reduced.axes[reduced.n - 1].stride == 1;
+    if (r.columns == nullptr || dense_elements || kept.n == 0) return;
+    const Axis inner = kept.axes[kept.n - 1];
+    if (inner.stride != 1 || inner.size < 4) return;
+    columns = true;
+    run = inner.size;
+    tile = std::min(run, kColumns);
+    tiles_per_run = (run + tile - 1) / tile;
+    --run_starts.n;
+  }
+
+  int64_t tiles() const { return outputs / run * tiles_per_run; }
+};
+
+// Elements [start, start + n) of one output, block by block.
+void reduce_sequence(const Task& task, int64_t offset, int64_t start, int64_t n,
+                     PairwiseStack& stack) {
+  const Reduction& r = task.reduction;
+  alignas(64) char buffer[kBlock * 8];
+  const char* row = task.base + offset * r.element_size;
+  for (const int64_t end = start + n; start < end; start += kBlock) {
+    const int64_t count = std::min(kBlock, end - start);
+    const char* x = buffer;
+    if (task.view.elements.contiguous()) {
+      x = row + start * r.element_size;
+    } else {
+      gather(row, task.view.elements, start, count, r.element_size, buffer);
+    }
+    r.block(x, start, count, stack.next());
+    stack.push();
+  }
+}
+
+// Elements [start, start + n) of `width` neighbouring outputs.
+void reduce_columns(const Task& task, int64_t offset, int64_t width, int64_t start, int64_t n,
+                    PairwiseStack& stack) {
+  const Reduction& r = task.reduction;
+  const AxisList& axes = task.view.elements;
+  int64_t rows[kBlock];
+  const char* x = task.base + offset * r.element_size;
+  for (const int64_t end = start + n; start < end; start += kBlock) {
+    const int64_t count = std::min(kBlock, end - start);
+    for (int64_t i = 0; i < count; ++i) {
+      rows[i] = axes.n == 1 ? (start + i) * axes.axes[0].stride : axes.offset(start + i);
+    }
+    r.columns(x, rows, count, width, stack.next());
+    stack.push();
+  }
+}
+
+// One tile over one chunk. `to` receives accumulators, or outputs when the chunk is the only one.
+void reduce_tile(const Task& task, int64_t tile, int64_t chunk, bool only, char* to) {
+  const Reduction& r = task.reduction;
+  // A chunk has 64 blocks: 7 levels and the one being filled.
+  alignas(64) char levels[8 * kColumns * kColumnAccumulator];
+  const int64_t run = tile / task.tiles_per_run;
+  const int64_t column = tile % task.tiles_per_run * task.tile;
+  const int64_t width = std::min(task.tile, task.run - column);
+  const int64_t first = run * task.run + column;
+  const int64_t start = chunk * kChunk;
+  const int64_t n = std::min(kChunk, task.length - start);
+  PairwiseStack stack(r, width, levels);
+  if (n <= 0) {
+    r.block(nullptr, 0, 0, stack.next());
+    stack.push();
+  } else if (task.columns) {
+    reduce_columns(task, task.run_starts.offset(run) + column, width, start, n, stack);
+  } else {
+    reduce_sequence(task, task.view.rows.offset(first), start, n, stack);
+  }
+  const char* accumulators = stack.finish();
+  if (only) {
+    r.finish(accumulators, width, task.length, to + first * r.output_size);
+  } else {
+    std::copy_n(accumulators, width * r.accumulator_size, to + first * r.accumulator_size);
+  }
+}
+
+void merge_chunks(const Queue& queue, const Task& task, int64_t chunks, const char* partial,
+                  char* out) {
+  const Reduction& r = task.reduction;
+  const int64_t parts = (task.outputs + kMergeWidth - 1) / kMergeWidth;
+  queue.parallel_for(parts, [&](int64_t part) {
+    alignas(64) char levels[56 * kMergeWidth * kAccumulatorMax];
+    const int64_t first = part * kMergeWidth;
+    const int64_t width = std::min(kMergeWidth, task.outputs - first);
+    PairwiseStack stack(r, width, levels);
+    for (int64_t c = 0; c < chunks; ++c) {
+      std::copy_n(partial + (c * task.outputs + first) * r.accumulator_size,
+                  width * r.accumulator_size, stack.next());
+      stack.push();
+    }
+    r.finish(stack.finish(), width, task.length, out + first * r.output_size);
+  });
+}
+
+int64_t chunk_count(int64_t length) { return std::max<int64_t>(1, (length + kChunk - 1) / kChunk); }
+
+}  // namespace
+
+uint64_t reduction_workspace(const dlcore_launch* launch) {
+  const RowView view = split_axes(launch->inputs[0], reduced_axes(*launch));
+  const int64_t chunks = chunk_count(view.elements.count());
+  return chunks == 1 ? 0 : static_cast<uint64_t>(chunks * view.rows.count() * kAccumulatorMax);
+}
+
+dlcore_status run_reduction(void* queue, const dlcore_launch* launch, const Reduction& reduction) {
+  const Queue& q = *static_cast<const Queue*>(queue);
+  const Task task(reduction, *launch);
+  if (task.outputs == 0) return DLCORE_OK;
+  if (task.length == 0 && reduction.needs_elements) {
+    std::snprintf(launch->failure->message, sizeof launch->failure->message,
+                  "the reduced axes have no elements: this has no value");
+    return launch->failure->code = DLCORE_INVALID_ARGUMENT;
+  }
+  const int64_t chunks = chunk_count(task.length);
+  const bool only = chunks == 1;
+  char* out = static_cast<char*>(launch->outputs[0].data);
+  char* to = only ? out : static_cast<char*>(launch->workspace);
+  const int64_t tile_work = task.tile * std::clamp<int64_t>(task.length, 1, kChunk);
+  const int64_t tiles_per_part = std::max<int64_t>(1, kGrain / tile_work);
+  const int64_t groups = (task.tiles() + tiles_per_part - 1) / tiles_per_part;
+  q.parallel_for(groups * chunks, [&](int64_t part) {
+    if (q.stopped()) return;
+    const int64_t chunk = part % chunks;
+    char* target = only ? to : to + chunk * task.outputs * reduction.accumulator_size;
+    const int64_t first = part / chunks * tiles_per_part;
+    const int64_t last = std::min(first + tiles_per_part, task.tiles());
+    for (int64_t t = first; t < last; ++t) reduce_tile(task, t, chunk, only, target);
+  });
+  if (!only && !q.stopped()) merge_chunks(q, task, chunks, to, out);
+  return DLCORE_OK;
+}
+
+}  // namespace dlcore::cpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// History: a node for each recorded op, hung on the op's results. Nodes point at what they were computed
+// from, never the other way.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace dlcore {
+
+struct OpDef;
+
+// Where backward accumulates the gradient of a variable. Shared by the variable and its leaves.
+struct GradientSlot {
+  std::mutex lock;
+  TensorRef gradient;
+};
+
+// What is known of a tensor without its elements.
+struct TensorType {
+  Dtype dtype = DLCORE_DTYPE_NONE;
+  bool weak = false;
+  Dims dims;
+};
+
+class Node {
+ public:
+  struct Edge {
+    Node* node = nullptr;  // one reference; nullptr: no gradient goes there
+    int32_t output = 0;
+  };
+
+  // A leaf when `op` is nullptr.
+  const OpDef* op = nullptr;
+  int32_t level = 0;  // number of transform levels its tensors are wrapped in
+  bool freed = false;
+  bool plain_outputs = false;  // saved outputs carry a history of their own
+  Device* device = nullptr;
+  std::vector<Edge> edges;        // one for each input
+  std::vector<TensorRef> inputs;  // those that are saved
+  std::vector<TensorRef> outputs;  // aliases of those that are saved
+  std::vector<TensorType> input_types;
+  std::vector<TensorType> output_types;
+  std::vector<int64_t> attrs;
+  std::shared_ptr<GradientSlot> slot;  // of a variable's leaf
+
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  bool drop() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  // Forgets what was saved; a second backward through it is then an error.
+  void free_saved();
+
+  Node* next_dead = nullptr;  // while waiting to be destroyed
+
+ private:
+  std::atomic<uint32_t> references_{1};
+};
+
+// Gives up one reference. However deep the history, it is freed without recursion.
+void release_node(Node* node);
+// Makes `tensor` output `index` of `node`.
+void attach_history(Tensor& tensor, Node* node, int32_t index);
+// A leaf for `tensor`'s elements.
+TensorRef make_leaf(Context& ctx, Tensor& tensor, std::shared_ptr<GradientSlot> slot);
+
+}  // namespace dlcore

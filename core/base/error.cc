@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/error.h"
+
+namespace dlcore {
+
+void fail_formatted(dlcore_status code, fmt::string_view format, fmt::format_args args) {
+  throw Error(code, fmt::vformat(format, args));
+}
+
+}  // namespace dlcore

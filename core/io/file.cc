@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "core/base/error.h"
+
+namespace dlcore {
+namespace {
+
+// Linux moves at most about 2 GiB in one call.
+constexpr size_t kLargestTransfer = size_t{1} << 30;
+
+dlcore_status status_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return DLCORE_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return DLCORE_PERMISSION_DENIED;
+    case ENOSPC:
+    case EDQUOT:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return DLCORE_RESOURCE_EXHAUSTED;
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+      return DLCORE_INVALID_ARGUMENT;
+    default:
+      return DLCORE_UNKNOWN;
+  }
+}
+
+[[noreturn]] void fail_for(const char* action, const std::string& path, int error) {
+  fail(status_of(error), "cannot {} '{}': {}", action, path,
+       std::generic_category().message(error));
+}
+
+void check_path(const std::string& path) {
+  if (path.empty() || path.find('\0') != std::string::npos) invalid("'{}' is no file name", path);
+}
+
+template <class Call>
+auto retry(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+// A rename has reached the disk when its directory has; file systems that cannot sync one say
+// EINVAL.
+void sync_directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  retry([&] { return fsync(descriptor); });
+  close(descriptor);
+}
+
+}  // namespace
+
+FileReader::FileReader(std::string path) : path_(std::move(path)) {
+  check_path(path_);
+  descriptor_ = retry([this] { return open(path_.c_str(), O_RDONLY | O_CLOEXEC); });
+  if (descriptor_ < 0) fail_for("open", path_, errno);
+  struct stat status {};
+  const int error = fstat(descriptor_, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+  if (error != 0) {
+    close(descriptor_);
+    fail_for("read", path_, error);
+  }
+  if (S_ISREG(status.st_mode)) size_ = static_cast<uint64_t>(status.st_size);
+}
+
+FileReader::~FileReader() { close(descriptor_); }
+
+size_t FileReader::read(std::span<std::byte> into) {
+  size_t done = 0;
+  while (done < into.size()) {
+    const size_t wanted = std::min(into.size() - done, kLargestTransfer);
+    const ssize_t n = retry([&] { return ::read(descriptor_, into.data() + done, wanted); });
+    if (n < 0) fail_for("read", path_, errno);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
+AtomicFileWriter::AtomicFileWriter(std::string path) : path_(std::move(path)) {
+  check_path(path_);
+  if (struct stat status{}; stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    fail_for("write", path_, EISDIR);
+  }
+  // O_EXCL makes the name ours alone, whoever else writes the same file.
+  for (int attempt = 0; descriptor_ < 0; ++attempt) {
+    temporary_ = fmt::format("{}.{}-{}.tmp", path_, getpid(), attempt);
+    descriptor_ = retry(
+        [this] { return open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+    if (descriptor_ < 0 && (errno != EEXIST || attempt == 1000)) fail_for("write", path_, errno);
+  }
+}
+
+AtomicFileWriter::~AtomicFileWriter() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFileWriter::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const size_t wanted = std::min(bytes.size(), kLargestTransfer);
+    const ssize_t n = retry([&] { return ::write(descriptor_, bytes.data(), wanted); });
+    if (n < 0) fail_for("write", path_, errno);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+  }
+}
+
+void AtomicFileWriter::commit() {
+  if (retry([this] { return fsync(descriptor_); }) != 0) fail_for("write", path_, errno);
+  const int closed = close(std::exchange(descriptor_, -1));  // never repeated: see close(2)
+  if (closed != 0 && errno != EINTR) fail_for("write", path_, errno);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_for("write", path_, errno);
+  temporary_.clear();
+  sync_directory_of(path_);
+}
+
+}  // namespace dlcore

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/nn/layer.h"
+
+#include <algorithm>
+#include <array>
+
+namespace dlcore {
+
+extern const LayerFamily activation_layers, container_layers, linear_layers, normalization_layers,
+    regularization_layers, shape_layers;
+
+namespace {
+
+constexpr size_t kLayers = 14;
+
+std::array<const LayerDef*, kLayers> collect() {
+  std::array<const LayerDef*, kLayers> all{};
+  size_t n = 0;
+  for (LayerFamily family : {activation_layers, container_layers, linear_layers,
+                             normalization_layers, regularization_layers, shape_layers}) {
+    for (const LayerDef* layer : family) all.at(n++) = layer;
+  }
+  std::ranges::sort(all, {}, [](const LayerDef* layer) { return layer->number; });
+  return all;
+}
+
+}  // namespace
+
+std::span<const LayerDef* const> all_layers() {
+  static const std::array<const LayerDef*, kLayers> all = collect();
+  return all;
+}
+
+const LayerDef* find_layer(int32_t number) {
+  for (const LayerDef* layer : all_layers()) {
+    if (layer->number == number) return layer;
+  }
+  return nullptr;
+}
+
+const LayerDef* find_layer(std::string_view name) {
+  for (const LayerDef* layer : all_layers()) {
+    if (layer->name == name) return layer;
+  }
+  return nullptr;
+}
+
+}  // namespace dlcore

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer of the catalogue with its attributes, variables and children: a tree, in which each
+// module has one parent at most.
+//
+// Variables come into being when a tree is first called, listed, saved or loaded: only then is it
+// known which module is the outermost one, whose number together with the paths decides the initial
+// values. From then on the tree is resolved and can no longer be put inside another one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/engine/lent.h"
+#include "core/nn/layer.h"
+#include "core/ops/attrs.h"
+#include "core/tensor/variable.h"
+
+namespace dlcore {
+
+class Module : public ObjectHandle {
+ public:
+  static constexpr Tag kTag = Tag::kModule;
+
+  Module(Context& ctx, const LayerDef& layer, std::span<Module* const> children,
+         std::span<const int64_t> attrs);
+  ~Module();
+
+  const LayerDef& layer() const { return layer_; }
+  AttrReader attrs() const { return {attr_defs(layer_), attrs_.span()}; }
+  Engine& engine() const { return counted_.engine(); }
+
+  Value call(Context& ctx, const Value& x);
+
+  bool training() const { return training_.load(std::memory_order_relaxed); }
+  // This module and everything inside; returns what this one's mode was.
+  bool set_training(bool on);
+
+  size_t child_count() const { return children_.size(); }
+  Module& child(size_t i) const { return *children_[i]; }
+
+  // The variables of this module and everything inside, in the order of their definition.
+  struct Entry {
+    std::string path;  // "0.weight"
+    Variable* variable = nullptr;
+  };
+  int64_t variable_count() const { return variable_count_; }
+  std::vector<Entry> variables();
+  Entry variable(int64_t index);            // throws OUT_OF_RANGE
+  Variable& find(const std::string& path);  // throws NOT_FOUND
+  // Own variable `i` of the layer's description; nullptr when the attributes leave it out.
+  Variable* own_variable(size_t i) const { return variables_[i].get(); }
+
+  void save(Context& ctx, const std::string& path);
+  void load(Context& ctx, const std::string& path);
+
+ private:
+  void adopt_children();
+  void resolve();
+  void make_variables(uint64_t seed, int64_t number, const std::string& prefix);
+  void list(const std::string& prefix, std::vector<Entry>& entries) const;
+
+  const LayerDef& layer_;
+  Words attrs_;
+  std::vector<Lent<Module>> children_;
+  std::vector<VariableSpec> specs_;  // like layer_.variables
+  std::vector<bool> present_;
+  std::vector<Lent<Variable>> variables_;  // empty until resolved
+  int64_t variable_count_ = 0;             // with those inside
+  int height_ = 1;
+  std::atomic<bool> training_{true};
+  std::atomic<bool> resolved_{false};
+  Module* parent_ = nullptr;  // guarded by one lock for all trees
+  uint64_t seed_;
+  int64_t number_ = 0;
+  Counted counted_;
+};
+
+}  // namespace dlcore

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of a device's memory, shared by the tensors that see it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/device/device.h"
+
+namespace dlcore {
+
+class Storage {
+ public:
+  static Storage* allocate(Device& device, uint64_t bytes);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
+
+  Device& device() const { return device_; }
+  void* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+
+  // Ordering between queues of an asynchronous device; nothing to do on the others.
+  void before_read(DeviceQueue& queue);
+  void before_write(DeviceQueue& queue);
+  void after_read(const std::shared_ptr<DeviceQueue>& queue);
+  void after_write(const std::shared_ptr<DeviceQueue>& queue);
+
+ private:
+  struct Uses {
+    std::mutex lock;
+    QueueUse write;
+    std::vector<QueueUse> reads;  // since the last write, one for each queue
+  };
+  Storage(Device& device, void* data, uint64_t bytes);
+
+  std::atomic<uint32_t> references_{1};
+  Device& device_;
+  void* data_;
+  uint64_t bytes_;
+  std::unique_ptr<Uses> uses_;  // of asynchronous devices only
+};
+
+}  // namespace dlcore

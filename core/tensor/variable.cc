@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor/variable.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/base/error.h"
+#include "core/engine/context.h"
+#include "core/graph/capture.h"
+#include "core/ops/calls.h"
+#include "core/ops/rules.h"
+
+namespace dlcore {
+
+Variable::Variable(Engine& engine, std::string name, TensorRef value, bool trainable)
+    : name_(std::move(name)),
+      dtype_(value->dtype),
+      shape_(value->dims()),
+      trainable_(trainable),
+      value_(std::move(value)),
+      slot_(std::make_shared<GradientSlot>()),
+      counted_(engine, engine.live.variables) {}
+
+Variable::Variable(Engine& engine, std::string name, Dtype dtype, const Dims& shape, InitialValue initial, bool trainable)
+    : name_(std::move(name)),
+      dtype_(dtype),
+      shape_(shape),
+      trainable_(trainable),
+      initial_(initial),
+      slot_(std::make_shared<GradientSlot>()),
+      counted_(engine, engine.live.variables) {}
+
+void Variable::set_initial(uint64_t seed, uint64_t stream) {
+  std::lock_guard<std::mutex> guard(lock_);
+  initial_.seed = seed;
+  initial_.stream = stream;
+}
+
+// Drawn on the CPU whatever the device, so that a model starts equal everywhere.
+void Variable::draw(Context& ctx) {
+  ModeGuard modes(ctx);
+  ctx.recording = false;
+  std::unique_ptr<Capture> capture = std::move(ctx.capture);
+  std::vector<Ref<Transform>> levels;
+  levels.swap(ctx.levels);
+  Device& device = ctx.device();
+  struct Restore {
+    Context& ctx;
+    std::unique_ptr<Capture>& capture;
+    std::vector<Ref<Transform>>& levels;
+    ~Restore() {
+      ctx.capture = std::move(capture);
+      ctx.levels.swap(levels);
+    }
+  } restore{ctx, capture, levels};
+
+  Context::OnDevice on(ctx, ctx.engine().cpu());
+  Value value;
+  if (initial_.kind == InitialValue::Kind::kUniform || initial_.kind == InitialValue::Kind::kNormal) {
+    const int64_t words[3] = {static_cast<int64_t>(initial_.seed), static_cast<int64_t>(initial_.stream), 0};
+    const int64_t shape[] = {3};
+    TensorRef key = new_tensor(ctx, ctx.device(), DLCORE_I64, shape);
+    std::memcpy(key->data, words, sizeof words);
+    const Value k(ctx, std::move(key));
+    value = initial_.kind == InitialValue::Kind::kUniform
+                ? random_uniform(ctx, k, shape_, -initial_.scale, initial_.scale, dtype_)
+                : random_normal(ctx, k, shape_, 0, initial_.scale, dtype_);
+  } else {
+    value = full(ctx, shape_, initial_.kind == InitialValue::Kind::kOnes ? 1 : 0, dtype_);
+  }
+  if (&device == &ctx.engine().cpu()) {
+    value_ = value.take();
+    return;
+  }
+  TensorRef there = new_tensor(ctx, device, dtype_, value.tensor().shape());
+  write_tensor(ctx, *there, value.tensor().data);
+  value_ = std::move(there);
+}
+
+Tensor& Variable::value_locked(Context& ctx) {
+  if (!value_) draw(ctx);
+  return *value_;
+}
+
+void Variable::store_locked(TensorRef value) {
+  leaf_ = nullptr;
+  value_ = std::move(value);
+}
+
+bool Variable::sole_owner_locked() {
+  leaf_ = nullptr;
+  return value_ && value_->unique() && value_->sole_owner();
+}
+
+TensorRef Variable::value(Context& ctx) {
+  if (ctx.capture) return ctx.capture->value(ctx, *this);
+  std::lock_guard<std::mutex> guard(lock_);
+  value_locked(ctx);
+  return value_;
+}
+
+TensorRef Variable::read(Context& ctx) {
+  const bool as_leaf = ctx.recording && trainable() && ctx.recording_below > 0;
+  if (ctx.capture) return as_leaf ? ctx.capture->leaf(ctx, *this) : ctx.capture->value(ctx, *this);
+  std::lock_guard<std::mutex> guard(lock_);
+  value_locked(ctx);
+  // What leaves the variable is an alias: the program's handles must not count as users of the cell itself.
+  if (!as_leaf) return new_alias(ctx, *value_);
+  if (!leaf_) leaf_ = make_leaf(ctx, *value_, slot_);
+  return leaf_;
+}
+
+void Variable::check_fits(const Tensor& value, const char* what) const {
+  if (value.dtype != dtype_ || !(value.dims() == shape_)) {
+    const DimMath math(nullptr);
+    invalid("{}: '{}' holds {} {}, but the tensor is {} {}", what, name_, dtype_name(dtype_), math.text(shape_),
+            dtype_name(value.dtype), value.symbolic() ? "with other sizes" : math.text(value.dims()));
+  }
+}
+
+void Variable::assign(Context& ctx, Tensor& value) {
+  check_fits(value, "variable_assign");
+  if (value.leveled()) invalid("variable_assign: '{}' is given a tensor of a transform level", name_);
+  if (ctx.capture) return ctx.capture->assign(ctx, *this, value);
+  if (value.symbolic()) invalid("variable_assign: '{}' is given a value of a capture", name_);
+  TensorRef stored = new_alias(ctx, value);
+  stored->weak = false;
+  std::lock_guard<std::mutex> guard(lock_);
+  store_locked(std::move(stored));
+}
+
+void Variable::accumulate(Context& ctx, Tensor& value) {
+  check_fits(value, "variable_accumulate");
+  ModeGuard modes(ctx);
+  ctx.recording = false;
+  const Value addend(ctx, TensorRef(&value));
+  if (ctx.capture) {
+    const Value sum = Value(ctx, ctx.capture->value(ctx, *this)) + addend;
+    return ctx.capture->assign(ctx, *this, sum.tensor());
+  }
+  std::lock_guard<std::mutex> guard(lock_);
+  value_locked(ctx);
+  store_locked((Value(ctx, value_) + addend).take());
+}
+
+TensorRef Variable::gradient(Context& ctx) {
+  if (ctx.capture) return ctx.capture->gradient(*slot_);
+  std::lock_guard<std::mutex> guard(slot_->lock);
+  return slot_->gradient;
+}
+
+void Variable::set_gradient(Context& ctx, Tensor* gradient) {
+  if (gradient != nullptr) check_fits(*gradient, "variable_set_gradient");
+  TensorRef stored = gradient == nullptr ? TensorRef() : new_alias(ctx, *gradient);
+  if (ctx.capture) return ctx.capture->set_gradient(slot_, std::move(stored));
+  std::lock_guard<std::mutex> guard(slot_->lock);
+  slot_->gradient = std::move(stored);
+}
+
+void add_to_slot(Context& ctx, const std::shared_ptr<GradientSlot>& slot, Tensor& gradient) {
+  if (ctx.capture) {
+    const TensorRef old = ctx.capture->gradient(*slot);
+    Value sum(ctx, TensorRef(&gradient));
+    if (old) sum = Value(ctx, old) + sum;
+    return ctx.capture->set_gradient(slot, sum.take());
+  }
+  std::lock_guard<std::mutex> guard(slot->lock);
+  Value sum(ctx, TensorRef(&gradient));
+  if (slot->gradient) sum = Value(ctx, slot->gradient) + sum;
+  slot->gradient = sum.take();
+}
+
+}  // namespace dlcore

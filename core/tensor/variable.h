@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named, mutable cell that holds a tensor.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/autograd/node.h"
+#include "core/engine/engine.h"
+#include "core/tensor/tensor.h"
+
+namespace dlcore {
+
+// How a value comes about that is drawn when first needed.
+struct InitialValue {
+  enum class Kind { kGiven, kZeros, kOnes, kUniform, kNormal };
+  Kind kind = Kind::kGiven;
+  double scale = 0;  // uniform: bound; normal: standard deviation
+  uint64_t seed = 0;
+  uint64_t stream = 0;
+};
+
+class Variable : public ObjectHandle {
+ public:
+  static constexpr Tag kTag = Tag::kVariable;
+
+  Variable(Engine& engine, std::string name, TensorRef value, bool trainable);
+  Variable(Engine& engine, std::string name, Dtype dtype, const Dims& shape, InitialValue initial, bool trainable);
+
+  const std::string& name() const { return name_; }
+  Dtype dtype() const { return dtype_; }
+  const Dims& shape() const { return shape_; }
+  bool trainable() const { return trainable_.load(std::memory_order_relaxed); }
+  void set_trainable(bool on) { trainable_.store(on, std::memory_order_relaxed); }
+  Engine& engine() const { return counted_.engine(); }
+  const std::shared_ptr<GradientSlot>& slot() const { return slot_; }
+  void set_initial(uint64_t seed, uint64_t stream);
+
+  // As a program reads it: the graph's value while capturing, a leaf while recording if it is trainable.
+  TensorRef read(Context& ctx);
+  // Its value, drawn if need be, without history.
+  TensorRef value(Context& ctx);
+  // Throws INVALID_ARGUMENT for another dtype or shape; while capturing, becomes an update of the graph.
+  void assign(Context& ctx, Tensor& value);
+  void accumulate(Context& ctx, Tensor& value);
+
+  TensorRef gradient(Context& ctx);
+  void set_gradient(Context& ctx, Tensor* gradient);  // nullptr forgets it
+
+  // Held from beginning to end by the runs of executables that update it.
+  std::mutex& run_lock() { return run_lock_; }
+  // For updates of many variables at once: the caller holds `lock` throughout.
+  std::mutex& lock() { return lock_; }
+  Tensor& value_locked(Context& ctx);
+  void store_locked(TensorRef value);
+  // Nobody else sees the elements: they may be overwritten.
+  bool sole_owner_locked();
+
+ private:
+  void draw(Context& ctx);
+  void check_fits(const Tensor& value, const char* what) const;
+
+  std::string name_;
+  Dtype dtype_;
+  Dims shape_;
+  std::atomic<bool> trainable_;
+  InitialValue initial_;
+  std::mutex run_lock_;
+  std::mutex lock_;
+  TensorRef value_;
+  TensorRef leaf_;  // of the present value
+  std::shared_ptr<GradientSlot> slot_;
+  Counted counted_;
+};
+
+// Adds to what a slot holds.
+void add_to_slot(Context& ctx, const std::shared_ptr<GradientSlot>& slot, Tensor& gradient);
+
+}  // namespace dlcore
