@@ -17,7 +17,7 @@ RETURNS = {"op": "dlcore_tensor *", "layer": "dlcore_module *", "optimizer": "dl
 FAMILY_TITLES = {"layer": "Layers", "optimizer": "Optimizers"}
 
 
-def _environment():
+def environment():
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         trim_blocks=True,
@@ -40,7 +40,7 @@ def sections(entries):
 
 def render_header(raw, api):
     entries = catalogue.load(raw)
-    text = _environment().get_template("ops.h.j2").render(
+    text = environment().get_template("ops.h.j2").render(
         sections=sections(entries), max_string=catalogue.MAX_STRING, comment=_comment, signature=_signature,
         body=_body, beside=_beside, option_defaults=packing.option_defaults, c_name=c_name)
     _check_names(text, api)
@@ -89,11 +89,13 @@ def _returns_many(entry):
 def _signature(entry, form):
     returns = "dlcore_status " if _returns_many(entry) else RETURNS[entry.family]
     start = f"static inline {returns}dlcore_{entry.function}{'_ex' if form == 'ex' else ''}("
-    return _fill(start, _parameters(entry, form), ")")
+    return fill(start, _parameters(entry, form), ")")
 
 
-def _fill(start, items, end):
+def fill(start, items, end):
     """start + items + end, broken after commas and aligned to the parenthesis."""
+    if not items:
+        return start + end
     lines = [start]
     for index, item in enumerate(items):
         piece = item + (end if index == len(items) - 1 else ",")
@@ -118,7 +120,7 @@ def _body(entry, form):
     return lines + packing.call(entry, attrs)
 
 
-def _wrap(text, width, indent=""):
+def wrap(text, width, indent=""):
     lines = []
     for line in text.split("\n"):
         hanging = indent + re.match(r"\s*", line).group()
@@ -128,13 +130,13 @@ def _wrap(text, width, indent=""):
 
 
 def _comment(entry):
-    lines = _wrap(entry.doc.strip(), WIDTH - 3)
+    lines = wrap(entry.doc.strip(), WIDTH - 3)
     docs = [(item["name"], item["doc"]) for item in entry.called_inputs]
     docs += [(attr.name, attr.doc) for attr in entry.attrs if attr.positional]
     for name, doc in docs:
-        lines += _wrap(f"  {name}: {doc}", WIDTH - 3) if doc else []
+        lines += wrap(f"  {name}: {doc}", WIDTH - 3) if doc else []
     if entry.family == "op":
-        lines += _wrap(f"Op {entry.number}; {facts(entry)}", WIDTH - 3)
+        lines += wrap(f"Op {entry.number}; {facts(entry)}", WIDTH - 3)
     return "/* " + "\n".join(lines).replace("*/", "* /").replace("\n", "\n * ").replace(" * \n", " *\n") + " */"
 
 
@@ -187,7 +189,7 @@ def _call(entry):
 
 def render_reference(raw):
     entries = catalogue.load(raw)
-    text = _environment().get_template("ops.md.j2").render(
+    text = environment().get_template("ops.md.j2").render(
         version=raw["version"], sections=sections(entries), hidden=[e for e in entries if e.raw.get("hidden")],
         call=_call, facts=lambda entry: _cell(facts(entry)).capitalize() + ".", default=_default, cell=_cell,
         prose=_prose)

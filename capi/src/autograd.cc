@@ -176,7 +176,7 @@ dlcore_status dlcore_transform_close(dlcore_context* ctx, dlcore_transform* leve
       [&](Context& c) {
         Transform& l = need<Transform>(level, "transform_close", "level");
         if (!l.open) return;
-        if (c.levels.empty() || c.levels.back().get() != &l) {
+        if (c.depth() <= c.inherited_levels || c.levels.back().get() != &l) {
           fail(DLCORE_FAILED_PRECONDITION, "transform_close: the level is not the innermost one of this context");
         }
         l.open = false;

@@ -34,11 +34,7 @@ int32_t swap_mode(dlcore_context* handle, bool Context::*mode, int32_t on) {
 void dlcore_context_close(dlcore_context* handle) {
   Context* ctx = live<Context>(handle);
   if (ctx == nullptr) return;
-  if (!ctx->enter()) {  // a call is running on another thread: it ends the context when it leaves
-    ctx->close_when_left();
-    return;
-  }
-  release<Context>(handle);
+  if (ctx->enter_to_close()) release<Context>(handle);
 }
 
 const char* dlcore_context_device(const dlcore_context* ctx) {

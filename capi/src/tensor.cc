@@ -87,6 +87,9 @@ Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const char* cal
     fail(DLCORE_FAILED_PRECONDITION, "{}: the tensor is a value of a captured graph and has no elements yet; it was made by {}",
          call, origin);
   }
+  if (tensor.data == nullptr) {
+    fail(DLCORE_FAILED_PRECONDITION, "{}: the tensor has no elements: infer callbacks see dtypes and shapes only", call);
+  }
   return tensor;
 }
 
@@ -170,13 +173,7 @@ dlcore_tensor* dlcore_tensor_to_device(dlcore_context* ctx, dlcore_tensor* tenso
   return tensor_call(ctx, [&](Context& c) {
     Tensor& from = need_elements(c, tensor, "tensor_to_device");
     Device& to = c.engine().device(need_text(device, "tensor_to_device", "device"));
-    if (from.device == &to) return TensorRef(&from);
-    std::vector<std::byte> host(static_cast<size_t>(from.count) * dtype_bytes(from.dtype));
-    read_tensor(c, from, host.data());
-    TensorRef moved = new_tensor(c, to, from.dtype, from.shape());
-    write_tensor(c, *moved, host.data());
-    moved->weak = from.weak;
-    return moved;
+    return copy_to_device(c, from, to);
   });
 }
 

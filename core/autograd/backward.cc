@@ -32,6 +32,9 @@ class Sweep {
     }
   }
 
+  // Hands the variables their gradients: at the end, so that a sweep which fails changes none.
+  void deliver() { add_to_slots(ctx_, of_variables_); }
+
   Value arrived(const Value& tensor) const {
     const TensorExtra& extra = *tensor.tensor().extra;
     auto it = gradients_.find(extra.node);
@@ -83,7 +86,7 @@ class Sweep {
     auto it = gradients_.find(&node);
     if (it == gradients_.end()) return;
     if (node.op == nullptr) {
-      if (wanted_.empty() && node.slot != nullptr) add_to_slot(ctx_, node.slot, it->second[0].tensor());
+      if (wanted_.empty() && node.slot != nullptr) of_variables_.push_back({node.slot, it->second[0]});
       return;
     }
     uint64_t wanted = 0;
@@ -108,6 +111,7 @@ class Sweep {
   Context& ctx_;
   const bool retain_;
   std::vector<Node*> roots_;
+  std::vector<SlotGradient> of_variables_;
   std::vector<Node*> post_order_;
   std::unordered_set<Node*> seen_, useful_, wanted_;
   std::unordered_map<Node*, std::vector<Value>> gradients_;
@@ -195,6 +199,7 @@ void backward(Context& ctx, const Value& loss) {
   Sweep sweep(ctx, /*retain=*/false);
   sweep.seed(loss, full_like(loss, loss.dims(), 1));
   sweep.run();
+  sweep.deliver();
 }
 
 }  // namespace dlcore

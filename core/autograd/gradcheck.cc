@@ -47,7 +47,7 @@ Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data, std
   for (const Value& v : inputs) v.tensor().program_release();
   Value y;
   auto* tensor = reinterpret_cast<Tensor*>(output);
-  const bool valid = tensor != nullptr && tensor->tag.load() == Tag::kTensor;
+  const bool valid = tensor != nullptr && tensor->tag.load() == Tag::kTensor && tensor->held_by_program();
   if (valid) y = Value(ctx, TensorRef(tensor));
   std::shared_ptr<const Error> cause = child->take_error();
   child->program_release();

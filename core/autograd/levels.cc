@@ -163,23 +163,24 @@ TensorRef wrap(Context& ctx, Transform& level, const Value& primal, const Dims& 
 
 }  // namespace
 
-int32_t top_level(std::span<Tensor* const> inputs) {
+int32_t top_level(Context& ctx, std::span<Tensor* const> inputs) {
   int32_t depth = 0;
   for (Tensor* t : inputs) {
     if (t == nullptr || !t->leveled()) continue;
-    if (!t->extra->level->open) {
+    const Transform& level = *t->extra->level;
+    if (!level.open) {
       fail(DLCORE_FAILED_PRECONDITION, "a tensor of a transform level was used after the level was closed");
     }
-    depth = std::max(depth, t->extra->level->depth);
+    if (level.depth > ctx.depth() || ctx.levels[static_cast<size_t>(level.depth - 1)].get() != &level) {
+      fail(DLCORE_FAILED_PRECONDITION, "a tensor of a transform level of another context");
+    }
+    depth = std::max(depth, level.depth);
   }
   return depth;
 }
 
 void invoke_at_level(Context& ctx, const OpDef& op, int32_t depth, std::span<Tensor* const> inputs,
                      std::span<const int64_t> attrs, std::span<TensorRef> outputs) {
-  if (depth > ctx.depth()) {
-    fail(DLCORE_FAILED_PRECONDITION, "{}: a tensor of a transform level of another context", op.name);
-  }
   Transform& level = *ctx.levels[static_cast<size_t>(depth - 1)];
   Operands o = unwrap(ctx, depth, inputs);
   if (level.kind == Transform::Kind::kJvp) {

@@ -6,8 +6,8 @@
 
 namespace dlcore {
 
-// Highest level among the inputs; 0 for none. Throws when one belongs to a level that has been closed.
-int32_t top_level(std::span<Tensor* const> inputs);
+// Highest level among the inputs; 0 for none. Throws when one belongs to a level that is not open on the context.
+int32_t top_level(Context& ctx, std::span<Tensor* const> inputs);
 
 // Runs an op whose inputs reach up to `depth` (>= 1); the results belong to that level.
 void invoke_at_level(Context& ctx, const OpDef& op, int32_t depth, std::span<Tensor* const> inputs,

@@ -55,7 +55,7 @@ TensorRef Column::rows(Context& ctx, std::span<const int64_t> indices) const {
   shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
   Device& device = ctx.device();
   TensorRef tensor = new_tensor(ctx, device, dtype_, shape);
-  if (device.host_memory() && !device.asynchronous()) {
+  if (device.direct()) {
     gather(indices, tensor->data);
     return tensor;
   }

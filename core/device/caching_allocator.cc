@@ -67,7 +67,8 @@ uint64_t CachingAllocator::block_size(uint64_t bytes) {
 void* CachingAllocator::allocate(uint64_t bytes) {
   std::unique_lock lock(mutex_);
   if (fail_after_ > 0 && --fail_after_ == 0) {
-    fail(DLCORE_RESOURCE_EXHAUSTED, "cannot allocate {} bytes: this failure was asked for", bytes);
+    throw AskedFailure(DLCORE_RESOURCE_EXHAUSTED,
+                       fmt::format("cannot allocate {} bytes: this failure was asked for", bytes));
   }
   if (bytes > kLargest) {
     fail(DLCORE_RESOURCE_EXHAUSTED, "cannot allocate {} bytes: {}", bytes, describe_use());

@@ -10,7 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
+
 namespace dlcore {
+
+// The failure that set_fail_after asked for: nobody may try again and hide it.
+struct AskedFailure : Error {
+  using Error::Error;
+};
 
 // Where blocks come from. Called from any thread, `deallocate` while the allocator is
 // locked (it must not call back).

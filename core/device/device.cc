@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <thread>
 
 #include "core/base/error.h"
 
@@ -75,7 +77,11 @@ Device::Device(const dlcore_device_api& api, int index, uint64_t memory_limit, s
   }
 }
 
-Device::~Device() { collect(/*wait=*/true); }
+// Closing a queue waits for what it holds, and the blocks are the last that keep queues open.
+Device::~Device() {
+  for (Pending& block : pending_) block.uses.clear();
+  give_back(pending_);
+}
 
 const dlcore_kernel* Device::kernel(int32_t op, Dtype dtype) const {
   if (op < 0 || op >= kTableOps) return nullptr;
@@ -91,46 +97,72 @@ const dlcore_kernel* Device::fallback(const dlcore_kernel* kernel) const {
 
 void* Device::allocate_block(uint64_t bytes) {
   if (!asynchronous()) return allocator_.allocate(bytes);
-  collect(/*wait=*/false);
+  collect_passed();
   try {
     return allocator_.allocate(bytes);
-  } catch (const Error&) {
-    collect(/*wait=*/true);
+  } catch (const AskedFailure&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code != DLCORE_RESOURCE_EXHAUSTED) throw;
   }
+  wait_and_collect();
   return allocator_.allocate(bytes);
 }
 
 void Device::free_block(void* address, uint64_t bytes, std::vector<QueueUse> uses) noexcept {
-  std::erase_if(uses, [](const QueueUse& use) { return use.queue->passed(use.position); });
+  const auto done = [](const QueueUse& use) { return !use.queue || use.queue->passed(use.position); };
+  std::erase_if(uses, done);
   if (uses.empty()) {
     allocator_.deallocate(address, bytes);
     return;
   }
-  std::lock_guard<std::mutex> guard(pending_lock_);
-  pending_.push_back({address, bytes, std::move(uses)});
+  try {
+    std::lock_guard<std::mutex> guard(pending_lock_);
+    pending_.push_back({address, bytes, std::move(uses)});
+  } catch (const std::bad_alloc&) {  // nowhere to note it: wait here
+    while (!std::all_of(uses.begin(), uses.end(), done)) std::this_thread::yield();
+    allocator_.deallocate(address, bytes);
+  }
 }
 
-void Device::collect(bool wait) {
-  std::vector<Pending> waiting;
+void Device::give_back(std::vector<Pending>& blocks) noexcept {
+  for (const Pending& block : blocks) allocator_.deallocate(block.address, block.bytes);
+  blocks.clear();
+}
+
+// Blocks leave the list under the lock, but give up their queues outside it: closing one may take long.
+void Device::collect_passed() noexcept {
+  std::vector<Pending> passed;
+  try {
+    std::lock_guard<std::mutex> guard(pending_lock_);
+    const auto first = std::partition(pending_.begin(), pending_.end(), [](const Pending& block) {
+      return !std::all_of(block.uses.begin(), block.uses.end(),
+                          [](const QueueUse& use) { return use.queue->passed(use.position); });
+    });
+    passed.assign(std::make_move_iterator(first), std::make_move_iterator(pending_.end()));
+    pending_.erase(first, pending_.end());
+  } catch (const std::bad_alloc&) {
+    return;  // next time
+  }
+  give_back(passed);
+}
+
+// Waits by a queue of its own: the others are used by other threads.
+void Device::wait_and_collect() {
+  std::vector<QueueUse> uses;
   {
     std::lock_guard<std::mutex> guard(pending_lock_);
-    waiting.swap(pending_);
+    for (const Pending& block : pending_) uses.insert(uses.end(), block.uses.begin(), block.uses.end());
   }
-  std::vector<Pending> still;
-  for (Pending& block : waiting) {
-    const bool passed = std::all_of(block.uses.begin(), block.uses.end(), [wait](const QueueUse& use) {
-      while (wait && !use.queue->passed(use.position)) {
-      }
-      return use.queue->passed(use.position);
-    });
-    if (passed) {
-      allocator_.deallocate(block.address, block.bytes);
-    } else {
-      still.push_back(std::move(block));
-    }
+  if (uses.empty()) return;
+  DeviceQueue waiter(*this);
+  for (const QueueUse& use : uses) waiter.wait_for(*use.queue, use.position);
+  try {
+    waiter.synchronize();
+  } catch (const Error&) {
+    // Taken over from one of the others, which reports it to the program that gave it its work.
   }
-  std::lock_guard<std::mutex> guard(pending_lock_);
-  for (Pending& block : still) pending_.push_back(std::move(block));
+  collect_passed();
 }
 
 void* Device::allocate(uint64_t bytes) {

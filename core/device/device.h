@@ -29,7 +29,7 @@ class DeviceQueue {
   void* handle = nullptr;
 
   uint64_t position() const;
-  bool passed(uint64_t position) const;
+  bool passed(uint64_t position) const;  // from any thread
   void wait_for(const DeviceQueue& other, uint64_t position);
   // Both wait for the device and throw its first late failure.
   void synchronize();
@@ -52,6 +52,8 @@ class Device final : public MemorySource {
   int index() const { return index_; }
   bool host_memory() const { return (api_.flags & DLCORE_DEVICE_HOST_MEMORY) != 0; }
   bool asynchronous() const { return (api_.flags & DLCORE_DEVICE_ASYNC) != 0; }
+  // The host may read and write its tensors' elements at any time.
+  bool direct() const { return host_memory() && !asynchronous(); }
   const dlcore_device_api& api() const { return api_; }
 
   // The last record for op and dtype, or for op and any dtype; nullptr when there is none.
@@ -59,8 +61,9 @@ class Device final : public MemorySource {
   // The record to try when that one does not accept the call.
   const dlcore_kernel* fallback(const dlcore_kernel* kernel) const;
 
+  // On an asynchronous device that has no memory left, waits for blocks that queues are still using.
   void* allocate_block(uint64_t bytes);
-  // Gives a block back once every queue in `uses` has passed its position.
+  // Gives a block back once every queue in `uses` has passed its position. Entries may be empty.
   void free_block(void* address, uint64_t bytes, std::vector<QueueUse> uses) noexcept;
   CachingAllocator& allocator() { return allocator_; }
   const CachingAllocator& allocator() const { return allocator_; }
@@ -74,7 +77,9 @@ class Device final : public MemorySource {
     uint64_t bytes;
     std::vector<QueueUse> uses;
   };
-  void collect(bool wait);
+  void collect_passed() noexcept;
+  void wait_and_collect();
+  void give_back(std::vector<Pending>& blocks) noexcept;
 
   dlcore_device_api api_;
   std::string name_;

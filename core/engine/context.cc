@@ -144,6 +144,15 @@ Variable& Context::generator() {
   return *generator_;
 }
 
+void Context::inherit(Context& parent) {
+  recording = parent.recording;
+  training = parent.training;
+  recording_below = parent.recording_below;
+  levels = parent.levels;
+  inherited_levels = depth();
+  generator_ = Ref<Variable>(&parent.generator());
+}
+
 Tensor* Context::give(TensorRef tensor) {
   if (!manual()) {
     if (tensor->scope != nullptr || tensor->held_by_program()) {
@@ -196,7 +205,7 @@ void Context::close_scope(Scope& scope) {
 
 void Context::keep_in_parent(Tensor& tensor) {
   Scope* scope = tensor.scope;
-  if (scope == nullptr || scope->parent == nullptr) return;
+  if (scope == nullptr || scope->parent == nullptr || scope->context != this) return;
   Scope* parent = scope->parent;
   Scope::disown(&tensor);
   parent->own(&tensor);

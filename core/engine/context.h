@@ -36,6 +36,8 @@ class Context : public Handle {
   TensorPool& tensor_pool() { return *tensor_pool_; }
   // The context's queue on a device, opened at the first use.
   const std::shared_ptr<DeviceQueue>& queue(Device& device);
+  // Waits for all its queues and throws the first late failure of one.
+  void synchronize();
   bool manual() const;
 
   // ---- Entering: one thread at a time.
@@ -48,8 +50,14 @@ class Context : public Handle {
     uint32_t busy = kBusy;
     return !busy_.compare_exchange_strong(busy, 0, std::memory_order_release, std::memory_order_relaxed);
   }
-  // Closing while a call runs: the call ends the context when it leaves.
-  void close_when_left() { busy_.fetch_or(kClosing, std::memory_order_relaxed); }
+  // Enters for good, to end the context. False while a call runs: that call ends it when it leaves.
+  bool enter_to_close() {
+    uint32_t seen = 0;
+    while (!busy_.compare_exchange_weak(seen, seen == 0 ? kBusy : seen | kClosing, std::memory_order_acq_rel,
+                                        std::memory_order_relaxed)) {
+    }
+    return seen == 0;
+  }
   void note_intruder() { intruded_.store(true, std::memory_order_relaxed); }
   // Turns an intrusion or a cancellation into the sticky error.
   void take_notices() {
@@ -95,6 +103,7 @@ class Context : public Handle {
   int32_t recording_below = 1 << 30;
 
   std::vector<Ref<Transform>> levels;
+  int32_t inherited_levels = 0;  // of a child context: those that it must leave open
   int32_t depth() const { return static_cast<int32_t>(levels.size()); }
 
   std::unique_ptr<Capture> capture;
@@ -105,6 +114,8 @@ class Context : public Handle {
   Variable& generator();
   // The key (seed, generator, call) of the next random call, as a tensor of `device`; consumes it.
   TensorRef next_key(Device& device);
+  // Makes this the child of a context whose call runs: the same modes, levels and random numbers.
+  void inherit(Context& parent);
   int64_t next_module_number() { return module_number_++; }
   int64_t next_loader_number() { return loader_number_++; }
 

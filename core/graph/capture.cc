@@ -174,7 +174,7 @@ TensorRef Context::next_key(Device& device) {
   Variable& variable = generator();
   std::lock_guard<std::mutex> guard(variable.lock());
   int64_t state[3];
-  std::memcpy(state, variable.value_locked(*this).data, sizeof state);
+  read_tensor(*this, variable.value_locked(*this), state);
   const int64_t shape[] = {3};
   TensorRef key = new_tensor(*this, device, DLCORE_I64, shape);
   write_tensor(*this, *key, state);

@@ -29,17 +29,6 @@ std::string dims_text(const Graph& graph, const Dims& dims) {
   return text + "]";
 }
 
-// The same elements on `device`: the tensor itself when it is there.
-TensorRef on_device(Context& ctx, Tensor& tensor, Device& device) {
-  if (tensor.device == &device) return TensorRef(&tensor);
-  std::vector<std::byte> elements(static_cast<size_t>(tensor.count) * dtype_bytes(tensor.dtype));
-  read_tensor(ctx, tensor, elements.data());
-  TensorRef there = new_tensor(ctx, device, tensor.dtype, tensor.shape());
-  write_tensor(ctx, *there, elements.data());
-  there->weak = tensor.weak;
-  return there;
-}
-
 // Keeps other runs that update the same variables out. `ordered` by address, so that nobody waits
 // in a circle.
 std::vector<std::unique_lock<std::mutex>> lock_runs(std::span<Variable* const> ordered) {
@@ -144,7 +133,7 @@ void Executable::find_symbols() {
 
 void Executable::upload(Context& ctx) {
   for (const GraphConstant& c : graph_->constants)
-    constants_.push_back(on_device(ctx, *c.tensor, *device_));
+    constants_.push_back(copy_to_device(ctx, *c.tensor, *device_));
 }
 
 void Executable::plan() {
@@ -197,7 +186,7 @@ void Executable::run(Context& ctx, std::span<Tensor* const> inputs, std::span<Te
   }
   for (const GraphState& s : graph_->state) {
     TensorRef& value = values[static_cast<size_t>(s.value)];
-    value = on_device(ctx, *value, *device_);
+    value = copy_to_device(ctx, *value, *device_);
   }
   execute(ctx, sizes, values);
 
@@ -205,6 +194,8 @@ void Executable::run(Context& ctx, std::span<Tensor* const> inputs, std::span<Te
     outputs[i] = new_alias(ctx, *values[static_cast<size_t>(graph_->outputs[i])]);
   }
   std::vector<Update> ready = updates(ctx, homes, values);
+  // A run ends well or changes nothing.
+  if (device_->asynchronous()) ctx.queue(*device_)->synchronize();
   const LockedVariables together(written_);
   for (Update& u : ready) u.variable->store_locked(std::move(u.value));
 }
@@ -340,7 +331,7 @@ std::vector<Executable::Update> Executable::updates(Context& ctx, const std::vec
     }
     // What a variable holds is its own: nothing else that this run hands out counts as a user of
     // it.
-    const TensorRef home = on_device(ctx, value, *homes[i]);
+    const TensorRef home = copy_to_device(ctx, value, *homes[i]);
     ready.push_back({&variable, new_alias(ctx, *home)});
     ready.back().value->weak = false;
   }

@@ -5,7 +5,7 @@ namespace dlcore {
 
 HostElements::HostElements(Context& ctx, TensorRef tensor) {
   const uint64_t size = static_cast<uint64_t>(tensor->count) * dtype_bytes(tensor->dtype);
-  if (tensor->device->host_memory() && !tensor->device->asynchronous() && tensor->contiguous()) {
+  if (tensor->device->direct() && tensor->contiguous()) {
     tensor_ = std::move(tensor);
     bytes_ = {static_cast<const std::byte*>(tensor_->data), size};
     return;

@@ -22,10 +22,7 @@ void lend(OpCall& call, Fn&& fn) {
 // cause of the caller's.
 void run_callback(Context& ctx, const CustomOp& op, const char* what, dlcore_op_callback callback, OpCall& call) {
   Ref<Context> child = make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
-  child->recording = ctx.recording;
-  child->training = ctx.training;
-  child->recording_below = ctx.recording_below;
-  child->levels = ctx.levels;
+  child->inherit(ctx);
   std::swap(child->capture, ctx.capture);  // its calls are captured like the caller's
   call.child = child.get();
   child->retain();

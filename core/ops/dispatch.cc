@@ -32,12 +32,14 @@ class Call {
   void run(std::span<TensorRef> outputs) {
     check_count();
     if (op_.is(kRandom) && draw_key(outputs)) return;
+    refuse_types_only();
     choose_device();
     promote_inputs();
     if (ctx_.capture) bring_into_capture();
+    move_scalars();
     refuse_other_captures();
 
-    const int32_t depth = top_level(inputs_);
+    const int32_t depth = top_level(ctx_, inputs_);
     const bool record = needs_history(depth);
     if (record && op_.vjp == nullptr && op_.custom == nullptr) return compose(outputs);
     if (depth > 0 && op_.compose != nullptr && op_.vjp == nullptr && op_.jvp == nullptr) return compose(outputs);
@@ -82,6 +84,16 @@ class Call {
     }
   }
 
+  // What the infer callback of a custom op sees has a dtype and a shape, and nothing else.
+  void refuse_types_only() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Tensor* t = inputs_[i];
+      if (t == nullptr || t->data != nullptr || t->symbolic() || t->leveled()) continue;
+      fail(DLCORE_FAILED_PRECONDITION, "{}: {} has no elements: infer callbacks see dtypes and shapes only", op_.name,
+           input_name(op_, i));
+    }
+  }
+
   // True when the call has been answered already.
   bool draw_key(std::span<TensorRef> outputs) {
     if (inputs_.back() != nullptr) return false;
@@ -106,21 +118,28 @@ class Call {
       if (decides == nullptr || (decides->weak && !t->weak)) decides = t;
     }
     if (decides == nullptr) return;
+    device_ = decides->device;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       Tensor* t = inputs_[i];
-      if (t == nullptr || t->device == decides->device) continue;
-      if (!t->weak || t->data == nullptr) {
-        invalid("{}: {} is on device '{}', but another input is on '{}'; use tensor_to_device", op_.name,
-                input_name(op_, i), t->device->name(), decides->device->name());
-      }
-      hold(i, move_scalar(*t, *decides->device, t->dtype));
+      if (t == nullptr || t->device == device_) continue;
+      if (t->weak && t->data != nullptr && !t->has_history()) continue;
+      invalid("{}: {} is on device '{}', but another input is on '{}'; use tensor_to_device", op_.name,
+              input_name(op_, i), t->device->name(), device_->name());
     }
   }
 
-  TensorRef move_scalar(Tensor& scalar, Device& device, Dtype dtype) {
+  // After promotion, which converts scalars on their way.
+  void move_scalars() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      Tensor* t = inputs_[i];
+      if (t != nullptr && t->device != device_) hold(i, copy_to_device(ctx_, *t, *device_));
+    }
+  }
+
+  TensorRef convert_on_host(Tensor& scalar, Dtype dtype) {
     alignas(8) std::byte word[8];
     convert_scalar(scalar, dtype, word);
-    TensorRef moved = new_tensor(ctx_, device, dtype, {});
+    TensorRef moved = new_tensor(ctx_, *device_, dtype, {});
     write_tensor(ctx_, *moved, word);
     moved->weak = scalar.weak && dtype == scalar.dtype;
     return moved;
@@ -165,8 +184,8 @@ class Call {
 
   void convert(size_t i, Dtype dtype) {
     Tensor& t = *inputs_[i];
-    if (t.weak && t.rank == 0 && t.data != nullptr && !t.has_history() && t.device->host_memory()) {
-      hold(i, move_scalar(t, *t.device, dtype));
+    if (t.weak && t.rank == 0 && t.data != nullptr && !t.has_history() && t.device->direct()) {
+      hold(i, convert_on_host(t, dtype));
       return;
     }
     hold(i, astype(Value(ctx_, TensorRef(&t)), dtype).take());
@@ -264,6 +283,7 @@ class Call {
   std::vector<TensorRef> held_;
   std::vector<TensorType> types_;
   bool all_weak_ = false;
+  Device* device_ = nullptr;  // of the inputs
 };
 
 }  // namespace
@@ -288,7 +308,11 @@ void invoke(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std:
   try {
     Call(ctx, op, inputs, attrs).run(outputs);
   } catch (Error& e) {
-    if (e.op.empty()) e.op = op.name;
+    if (e.op.empty()) {
+      e.op = op.name;
+      const std::string prefix = std::string(op.name) + ": ";
+      if (!e.message.starts_with(prefix)) e.message.insert(0, prefix);
+    }
     throw;
   }
 }

@@ -27,6 +27,10 @@ void store_integer(void* word, int64_t value, Dtype dtype) {
   store<To>(word, static_cast<To>(value));
 }
 
+struct ReleaseStorage {
+  void operator()(Storage* storage) const { storage->release(); }
+};
+
 // Brings one call into the form of plugin.h.
 class Launch {
  public:
@@ -157,35 +161,56 @@ class Launch {
     failure_ = empty_failure();
     dlcore_launch l = describe();
     const auto& queue = ctx_.queue(device);
-    Storage* workspace = nullptr;
-    if (kernel.workspace != nullptr) {
-      const uint64_t bytes = kernel.workspace(&l);
-      if (bytes > 0) {
-        workspace = Storage::allocate(device, bytes);
-        l.workspace = workspace->data();
-      }
+    const uint64_t bytes = kernel.workspace == nullptr ? 0 : kernel.workspace(&l);
+    std::unique_ptr<Storage, ReleaseStorage> workspace;
+    if (bytes > 0) {
+      workspace.reset(Storage::allocate(device, bytes));
+      l.workspace = workspace->data();
     }
-    const bool async = device.asynchronous();
-    if (async) order_before(*queue);
-    const dlcore_status status = kernel.launch(queue->handle, &l);
-    if (async) order_after(queue, workspace);
-    if (workspace != nullptr) workspace->release();
+    dlcore_status status;
+    {
+      const Ordered ordered(*this, device.asynchronous() ? &queue : nullptr, workspace.get());
+      status = kernel.launch(queue->handle, &l);
+    }
     check_device(status, failure_, op_.name);
   }
 
-  void order_before(DeviceQueue& queue) {
-    for (Tensor* t : tensors_) {
-      if (t != nullptr) t->storage->before_read(queue);
+  // Around a launch on an asynchronous device: which queue uses which memory.
+  class Ordered {
+   public:
+    // `queue` is null on other devices.
+    Ordered(Launch& launch, const std::shared_ptr<DeviceQueue>* queue, Storage* workspace)
+        : launch_(launch), queue_(queue), workspace_(workspace) {
+      if (queue_ == nullptr) return;
+      try {
+        for (Tensor* t : launch_.tensors_) {
+          if (t != nullptr) t->storage->before_read(*queue_);
+        }
+        for (Tensor* t : launch_.out_tensors_) t->storage->before_write(**queue_);
+      } catch (...) {
+        note();
+        throw;
+      }
     }
-    for (Tensor* t : out_tensors_) t->storage->before_write(queue);
-  }
-  void order_after(const std::shared_ptr<DeviceQueue>& queue, Storage* workspace) {
-    for (Tensor* t : tensors_) {
-      if (t != nullptr) t->storage->after_read(queue);
+    ~Ordered() {
+      if (queue_ != nullptr) note();
     }
-    for (Tensor* t : out_tensors_) t->storage->after_write(queue);
-    if (workspace != nullptr) workspace->after_write(queue);
-  }
+    Ordered(const Ordered&) = delete;
+    Ordered& operator=(const Ordered&) = delete;
+
+   private:
+    void note() {
+      for (Tensor* t : launch_.tensors_) {
+        if (t != nullptr) t->storage->after_read(**queue_);
+      }
+      for (Tensor* t : launch_.out_tensors_) t->storage->after_write(*queue_);
+      if (workspace_ != nullptr) workspace_->after_write(*queue_);
+    }
+
+    Launch& launch_;
+    const std::shared_ptr<DeviceQueue>* queue_;
+    Storage* workspace_;
+  };
 
   Context& ctx_;
   const OpDef& op_;

@@ -87,7 +87,8 @@ void Infer::set(int output, Dtype dtype, const Dims& dims) {
 
 void Infer::need_rank(int input, int at_least) const {
   if (rank(input) < at_least) {
-    refuse("{} has rank {}, expected at least {}", op.inputs[static_cast<size_t>(input)].name, rank(input), at_least);
+    refuse("{} is {}, expected rank {} or more", op.inputs[static_cast<size_t>(input)].name, math.text(dims(input)),
+           at_least);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/ops/custom.h"
 #include "core/ops/dispatch.h"
 
 namespace dlcore {
@@ -10,6 +11,7 @@ namespace {
 
 const OpDef& op_by_number(Context& ctx, int32_t number) {
   const OpDef* op = ctx.engine().ops().find(number);
+  if (op == nullptr) op = ctx.engine().custom_ops().find(number);
   if (op == nullptr) fail(DLCORE_INTERNAL, "no op has number {}", number);
   return *op;
 }

@@ -164,6 +164,12 @@ std::string DimTable::text(Dim d) const {
   return result;
 }
 
+bool DimTable::constant(Dim d) const {
+  if (!d.symbolic()) return true;
+  const Polynomial& p = expressions_[static_cast<size_t>(d.number())];
+  return p.size() == 1 && p.begin()->first.empty();
+}
+
 std::optional<DimTable::Linear> DimTable::linear(Dim d) const {
   if (!d.symbolic()) return std::nullopt;
   Linear found{-1, 0, 0};
@@ -275,7 +281,7 @@ Dims parse_shape(std::string_view text, DimTable& table) {
     if (dims.empty() && i == rest.size() && part.find_first_not_of(' ') == std::string_view::npos) break;
     if (dims.size() == DLCORE_MAX_RANK) invalid("shape '{}' has more than {} dimensions", text, int{DLCORE_MAX_RANK});
     const Dim d = table.parse(part);
-    if (!d.symbolic() && d.value < 0) invalid("shape '{}': {} is negative", text, d.value);
+    if (d.symbolic() && table.constant(d)) invalid("shape '{}': {} is negative", text, table.text(d));
     dims.push_back(d);
   }
   return dims;

@@ -52,6 +52,8 @@ class DimTable {
   int64_t expression_count() const { return static_cast<int64_t>(expressions_.size()); }
   // The value once every symbol has one. `sizes` is indexed like symbols().
   int64_t evaluate(Dim d, const std::vector<int64_t>& sizes) const;
+  // No symbol decides about it: a negative number, since the others are no expressions.
+  bool constant(Dim d) const;
   // d = scale * symbol + offset, where it has that form.
   struct Linear {
     int64_t symbol, scale, offset;

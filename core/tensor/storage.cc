@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/storage.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace dlcore {
 
 Storage::Storage(Device& device, void* data, uint64_t bytes) : device_(device), data_(data), bytes_(bytes) {
@@ -18,48 +21,61 @@ Storage* Storage::allocate(Device& device, uint64_t bytes) {
 }
 
 Storage::~Storage() {
-  if (!uses_) {
+  if (uses_) {
+    device_.free_block(data_, bytes_, std::move(uses_->all));
+  } else {
     device_.allocator().deallocate(data_, bytes_);
-    return;
   }
-  std::vector<QueueUse> uses = std::move(uses_->reads);
-  if (uses_->write.queue) uses.push_back(uses_->write);
-  device_.free_block(data_, bytes_, std::move(uses));
 }
 
-void Storage::before_read(DeviceQueue& queue) {
+void Storage::wait_for_write(DeviceQueue& queue) {
   if (!uses_) return;
   std::lock_guard<std::mutex> guard(uses_->lock);
-  const QueueUse& write = uses_->write;
+  const QueueUse& write = uses_->all[0];
   if (write.queue && write.queue.get() != &queue) queue.wait_for(*write.queue, write.position);
+}
+
+void Storage::before_read(const std::shared_ptr<DeviceQueue>& queue) {
+  if (!uses_) return;
+  wait_for_write(*queue);
+  std::vector<QueueUse> over;  // closing their queues may take long: not under the lock
+  std::lock_guard<std::mutex> guard(uses_->lock);
+  std::vector<QueueUse>& all = uses_->all;
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (all[i].queue != queue) continue;
+    all[i].position = 0;
+    return;
+  }
+  // Readers come and go; those that are done are forgotten.
+  const auto done = std::partition(all.begin() + 1, all.end(), [](const QueueUse& use) {
+    return use.position == 0 || !use.queue->passed(use.position);
+  });
+  over.assign(std::make_move_iterator(done), std::make_move_iterator(all.end()));
+  all.erase(done, all.end());
+  all.push_back({queue, 0});
 }
 
 void Storage::before_write(DeviceQueue& queue) {
   if (!uses_) return;
-  before_read(queue);
   std::lock_guard<std::mutex> guard(uses_->lock);
-  for (const QueueUse& read : uses_->reads) {
-    if (read.queue.get() != &queue) queue.wait_for(*read.queue, read.position);
+  for (const QueueUse& use : uses_->all) {
+    if (use.queue && use.queue.get() != &queue) queue.wait_for(*use.queue, use.position);
   }
 }
 
-void Storage::after_read(const std::shared_ptr<DeviceQueue>& queue) {
+void Storage::after_read(const DeviceQueue& queue) noexcept {
   if (!uses_) return;
   std::lock_guard<std::mutex> guard(uses_->lock);
-  for (QueueUse& read : uses_->reads) {
-    if (read.queue == queue) {
-      read.position = queue->position();
-      return;
-    }
+  for (size_t i = 1; i < uses_->all.size(); ++i) {
+    if (uses_->all[i].queue.get() == &queue) uses_->all[i].position = queue.position();
   }
-  uses_->reads.push_back({queue, queue->position()});
 }
 
-void Storage::after_write(const std::shared_ptr<DeviceQueue>& queue) {
+void Storage::after_write(const std::shared_ptr<DeviceQueue>& queue) noexcept {
   if (!uses_) return;
   std::lock_guard<std::mutex> guard(uses_->lock);
-  uses_->write = {queue, queue->position()};
-  uses_->reads.clear();
+  uses_->all.erase(uses_->all.begin() + 1, uses_->all.end());
+  uses_->all[0] = {queue, queue->position()};
 }
 
 }  // namespace dlcore

@@ -93,7 +93,7 @@ TensorRef new_tensor(Context& ctx, Device& device, Dtype dtype, std::span<const 
   tensor->set_sizes(shape);
   tensor->count = count;
   const uint64_t bytes = static_cast<uint64_t>(count) * dtype_bytes(dtype);
-  if (bytes <= Tensor::kInlineBytes && device.host_memory()) {
+  if (bytes <= Tensor::kInlineBytes && device.direct()) {
     tensor->inline_data = true;
     tensor->data = tensor->inline_elements;
   } else {
@@ -167,7 +167,7 @@ TensorRef new_abstract(Context& ctx, Device& device, Dtype dtype, const Dims& di
 void write_tensor(Context& ctx, Tensor& to, const void* data) {
   const uint64_t bytes = static_cast<uint64_t>(to.count) * dtype_bytes(to.dtype);
   if (bytes == 0) return;
-  if (to.device->host_memory() && !to.device->asynchronous()) {
+  if (to.device->direct()) {
     std::memcpy(to.data, data, bytes);
     return;
   }
@@ -177,14 +177,24 @@ void write_tensor(Context& ctx, Tensor& to, const void* data) {
   to.storage->after_write(queue);
 }
 
+TensorRef copy_to_device(Context& ctx, Tensor& tensor, Device& device) {
+  if (tensor.device == &device) return TensorRef(&tensor);
+  std::vector<std::byte> elements(static_cast<size_t>(tensor.count) * dtype_bytes(tensor.dtype));
+  read_tensor(ctx, tensor, elements.data());
+  TensorRef there = new_tensor(ctx, device, tensor.dtype, tensor.shape());
+  write_tensor(ctx, *there, elements.data());
+  there->weak = tensor.weak;
+  return there;
+}
+
 void read_tensor(Context& ctx, Tensor& from, void* data) {
   if (from.count == 0) return;
-  if (from.device->host_memory() && !from.device->asynchronous()) {
+  if (from.device->direct()) {
     gather_elements(from, data);
     return;
   }
   const auto& queue = ctx.queue(*from.device);
-  from.storage->before_read(*queue);
+  from.storage->wait_for_write(*queue);
   const uint64_t width = dtype_bytes(from.dtype);
   if (from.contiguous()) {
     queue->copy_to_host(data, from.data, static_cast<uint64_t>(from.count) * width);

@@ -102,5 +102,7 @@ TensorRef new_abstract(Context& ctx, Device& device, Dtype dtype, const Dims& di
 // Copies elements from the host, which are contiguous, or to the host in row-major order.
 void write_tensor(Context& ctx, Tensor& to, const void* data);
 void read_tensor(Context& ctx, Tensor& from, void* data);
+// The same elements on `device`, without history: the tensor itself when it is there.
+TensorRef copy_to_device(Context& ctx, Tensor& tensor, Device& device);
 
 }  // namespace dlcore

@@ -107,7 +107,10 @@ TensorRef Variable::read(Context& ctx) {
   // What leaves the variable is an alias: the program's handles must not count as users of the cell itself.
   if (!as_leaf) return new_alias(ctx, *value_);
   if (!leaf_) leaf_ = make_leaf(ctx, *value_, slot_);
-  return leaf_;
+  // Contexts on other threads read the same leaf, and each gives its handle to a scope of its own.
+  TensorRef handle = new_alias(ctx, *leaf_);
+  attach_history(*handle, leaf_->extra->node, 0);
+  return handle;
 }
 
 void Variable::check_fits(const Tensor& value, const char* what) const {
@@ -131,6 +134,7 @@ void Variable::assign(Context& ctx, Tensor& value) {
 
 void Variable::accumulate(Context& ctx, Tensor& value) {
   check_fits(value, "variable_accumulate");
+  if (value.leveled()) invalid("variable_accumulate: '{}' is given a tensor of a transform level", name_);
   ModeGuard modes(ctx);
   ctx.recording = false;
   const Value addend(ctx, TensorRef(&value));
@@ -146,28 +150,53 @@ void Variable::accumulate(Context& ctx, Tensor& value) {
 TensorRef Variable::gradient(Context& ctx) {
   if (ctx.capture) return ctx.capture->gradient(*slot_);
   std::lock_guard<std::mutex> guard(slot_->lock);
-  return slot_->gradient;
+  // A handle of its own, as of a leaf.
+  return slot_->gradient ? new_alias(ctx, *slot_->gradient) : TensorRef();
 }
 
 void Variable::set_gradient(Context& ctx, Tensor* gradient) {
-  if (gradient != nullptr) check_fits(*gradient, "variable_set_gradient");
+  if (gradient != nullptr) {
+    check_fits(*gradient, "variable_set_gradient");
+    if (gradient->leveled()) invalid("variable_set_gradient: '{}' is given a tensor of a transform level", name_);
+    if (gradient->symbolic() && !ctx.capture) invalid("variable_set_gradient: '{}' is given a value of a capture", name_);
+  }
   TensorRef stored = gradient == nullptr ? TensorRef() : new_alias(ctx, *gradient);
   if (ctx.capture) return ctx.capture->set_gradient(slot_, std::move(stored));
   std::lock_guard<std::mutex> guard(slot_->lock);
   slot_->gradient = std::move(stored);
 }
 
-void add_to_slot(Context& ctx, const std::shared_ptr<GradientSlot>& slot, Tensor& gradient) {
-  if (ctx.capture) {
-    const TensorRef old = ctx.capture->gradient(*slot);
-    Value sum(ctx, TensorRef(&gradient));
-    if (old) sum = Value(ctx, old) + sum;
-    return ctx.capture->set_gradient(slot, sum.take());
+void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
+  for (const SlotGradient& a : arrived) {
+    if (!a.gradient.tensor().leveled()) continue;
+    fail(DLCORE_FAILED_PRECONDITION,
+         "backward: the gradient of a variable belongs to a transform level; take it with autograd_grad, and out of "
+         "the level");
   }
-  std::lock_guard<std::mutex> guard(slot->lock);
-  Value sum(ctx, TensorRef(&gradient));
-  if (slot->gradient) sum = Value(ctx, slot->gradient) + sum;
-  slot->gradient = sum.take();
+  if (ctx.capture) {
+    for (const SlotGradient& a : arrived) {
+      const TensorRef old = ctx.capture->gradient(*a.slot);
+      ctx.capture->set_gradient(a.slot, (old ? Value(ctx, old) + a.gradient : a.gradient).ref());
+    }
+    return;
+  }
+  // What can fail comes first, so that the slots change all together.
+  std::vector<TensorRef> before, sums;
+  for (const SlotGradient& a : arrived) {
+    {
+      std::lock_guard<std::mutex> guard(a.slot->lock);
+      before.push_back(a.slot->gradient);
+    }
+    sums.push_back((before.back() ? Value(ctx, before.back()) + a.gradient : a.gradient).take());
+  }
+  const Context::Unstoppable guard(ctx);
+  for (size_t i = 0; i < arrived.size(); ++i) {
+    GradientSlot& slot = *arrived[i].slot;
+    std::lock_guard<std::mutex> lock(slot.lock);
+    // Meanwhile another thread, or this loop, may have added to it.
+    if (slot.gradient.get() != before[i].get()) sums[i] = (Value(ctx, slot.gradient) + arrived[i].gradient).take();
+    slot.gradient = std::move(sums[i]);
+  }
 }
 
 }  // namespace dlcore

@@ -8,6 +8,7 @@
 
 #include "core/autograd/node.h"
 #include "core/engine/engine.h"
+#include "core/ops/value.h"
 #include "core/tensor/tensor.h"
 
 namespace dlcore {
@@ -74,7 +75,11 @@ class Variable : public ObjectHandle {
   Counted counted_;
 };
 
-// Adds to what a slot holds.
-void add_to_slot(Context& ctx, const std::shared_ptr<GradientSlot>& slot, Tensor& gradient);
+// Adds to what slots hold.
+struct SlotGradient {
+  std::shared_ptr<GradientSlot> slot;
+  Value gradient;
+};
+void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived);
 
 }  // namespace dlcore

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dlcore/dlcore.h>
+#include <dlcore/ops.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,8 +61,22 @@ class ApiTest : public ::testing::Test {
   ~ApiTest() override {
     EXPECT_EQ(dlcore_ok(ctx_), 1) << dlcore_context_error_message(ctx_);
     dlcore_context_close(ctx_);
+    expect_nothing_left();
     dlcore_engine_close(engine_);
     std::filesystem::remove_all(directory_);
+  }
+
+  // Everything that the program made has gone with its contexts.
+  void expect_nothing_left() {
+    const dlcore_engine_statistics s = statistics();
+    EXPECT_EQ(s.live_tensors, 0);
+    EXPECT_EQ(s.live_variables, 0);
+    EXPECT_EQ(s.live_modules, 0);
+    EXPECT_EQ(s.live_optimizers, 0);
+    EXPECT_EQ(s.live_loaders, 0);
+    EXPECT_EQ(s.live_graphs, 0);
+    EXPECT_EQ(s.live_contexts, 0);
+    EXPECT_EQ(s.live_bytes, 0u);
   }
 
   dlcore_context* open(uint64_t seed, uint64_t flags = 0) {
@@ -85,6 +100,18 @@ class ApiTest : public ::testing::Test {
   }
   dlcore_tensor* f32(const Shape& shape, const Doubles& values) {
     return tensor(DLCORE_F32, shape, values);
+  }
+
+  dlcore_tensor* f64(const Shape& shape, const Doubles& values) {
+    return tensor(DLCORE_F64, shape, values);
+  }
+  dlcore_tensor* i64(const Shape& shape, const Doubles& values) {
+    return tensor(DLCORE_I64, shape, values);
+  }
+  static Doubles range(int64_t n) {
+    Doubles values;
+    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<double>(i));
+    return values;
   }
 
   // Elements of any plain dtype.

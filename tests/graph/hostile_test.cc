@@ -11,7 +11,7 @@ constexpr const char* kGood =
     "graph.v1 \"step\" (%0 \"x\": f32[B, 3], %1 \"y\": i64[B]) {\n"
     "  state %2 \"w\": f32[2, 3]\n"
     "  const %3: weak f64[] = 0x1.8p+1\n"
-    "  const %4: f32[2] = hex \"0000803f0000003f\"\n"
+    "  const %4: f32[2] = [0x1p+0, nan(0xffc00001)]\n"
     "  %5: f32[B, 2] = linear.v1(%0, %2, %4)\n"
     "  %6: f32[], %7: f32[B] = cross_entropy.v1(%5, %1) {reduction = \"mean\", ignore_index = "
     "none, label_smoothing = "
@@ -55,13 +55,13 @@ TEST_F(HostileTest, Located) {
 
 TEST_F(HostileTest, Names) {
   s.expect_refused("graph.v1 \"g\" (%0 \"x\": f32[], %0 \"y\": f32[]) { return }",
-                   {"%0 is defined already"});
+                   {"'%0' is defined already"});
   s.expect_refused("graph.v1 \"g\" (%0 \"x\": f32[], %1 \"x\": f32[]) { return }",
                    {"input 'x'", "another input"});
   body_is_refused("state %1 \"w\": f32[]\nstate %2 \"w\": f32[]", {"state 'w'", "another state"});
   body_is_refused("%1: f32[B, 4] = negative.v1(%2)\n%2: f32[B, 4] = negative.v1(%x)",
-                  {"line 2", "%2 is used before"});
-  body_is_refused("%1: f32[B, 4] = negative.v1(%1)", {"line 2", "%1 is used before"});
+                  {"line 2", "'%2' is used before"});
+  body_is_refused("%1: f32[B, 4] = negative.v1(%1)", {"line 2", "'%1' is used before"});
   body_is_refused("update %x = %x", {"line 2, column 8", "a state"});
   body_is_refused("state %1 \"w\": f32[]\nupdate %1 = %1\nupdate %1 = %1",
                   {"line 4", "update already"});
@@ -151,8 +151,8 @@ TEST_F(HostileTest, Sizes) {
   body_is_refused(constant("[B +]"), {"malformed"});
   body_is_refused(constant("[div(B, 0)]"), {"divided by 0"});
   body_is_refused(constant("[div(-9223372036854775807*B + -1*B, -1)]"), {"overflows"});
-  std::string nested = "B", sum = "A0";
-  for (int i = 0; i < 100000; ++i) nested = "div(" + nested;
+  std::string nested, sum = "A0";
+  for (int i = 0; i < 100000; ++i) nested += "div(";
   body_is_refused(constant("[" + nested + "]"), {"nested"});
   for (int i = 1; i < 3000; ++i) sum += " + A" + std::to_string(i);
   body_is_refused(constant("[" + sum + "]"), {"more than"});

@@ -54,7 +54,7 @@ class Mlp {
 
 class TrainingTest : public GraphTest {
  protected:
-  static dlcore_tensor* labels(Session& s, int64_t n, int64_t start) {
+  static dlcore_tensor* classes(Session& s, int64_t n, int64_t start) {
     std::vector<int64_t> data;
     for (int64_t i = 0; i < n; ++i) data.push_back((i * 3 + start) % 5);
     return s.i64({n}, data);
@@ -88,9 +88,10 @@ class TrainingTest : public GraphTest {
   dlcore_graph* capture(Mlp& m, const char* x_shape, const char* label_shape,
                         const char* mask_shape) {
     EXPECT_EQ(dlcore_capture_begin(m.s.ctx, "step"), DLCORE_OK);
-    const auto results =
-        m.step(m.s.input("x", DLCORE_F32, x_shape), m.s.input("labels", DLCORE_I64, label_shape),
-               m.s.input("mask", DLCORE_F32, mask_shape));
+    dlcore_tensor* x = m.s.input("x", DLCORE_F32, x_shape);
+    dlcore_tensor* labels = m.s.input("labels", DLCORE_I64, label_shape);
+    dlcore_tensor* mask = m.s.input("mask", DLCORE_F32, mask_shape);
+    const auto results = m.step(x, labels, mask);
     dlcore_graph* graph = dlcore_capture_end(m.s.ctx, results.data(), 2);
     EXPECT_NE(graph, nullptr) << m.s.message();
     return graph;
@@ -100,7 +101,7 @@ class TrainingTest : public GraphTest {
     for (int i = 0; i < steps; ++i) {
       const int64_t n = i % 5 == 4 ? last : 64;
       const auto batch = [&](Session& s) {
-        return std::vector<dlcore_tensor*>{s.spread({n, 12}, 1, i * 31), labels(s, n, i),
+        return std::vector<dlcore_tensor*>{s.spread({n, 12}, 1, i * 31), classes(s, n, i),
                                            s.spread({n, 16}, 1.5, i)};
       };
       dlcore_scope* scope = dlcore_scope_open(eager.s.ctx);
@@ -163,7 +164,7 @@ TEST_F(TrainingTest, EagerAndCapturedStepsMayAlternate) {
       dlcore_graph_compile(mixed.s.ctx, capture(mixed, "[B, 12]", "[B]", "[B, 16]"), nullptr, 0);
   for (int i = 0; i < 10; ++i) {
     const auto batch = [&](Session& s) {
-      return std::vector<dlcore_tensor*>{s.spread({8, 12}, 1, i), labels(s, 8, i),
+      return std::vector<dlcore_tensor*>{s.spread({8, 12}, 1, i), classes(s, 8, i),
                                          s.spread({8, 16}, 1, i)};
     };
     const auto a = batch(eager.s), b = batch(mixed.s);

@@ -111,24 +111,38 @@ int64_t square_loop(int64_t n, void* out, const void* a, const void*, const void
   return loop<T, Multiply>(n, out, a, a, nullptr, nullptr);
 }
 
+// The element of an operand at a row-major position.
+template <class T>
+T element_at(const dlcore_operand& operand, int64_t position) {
+  int64_t offset = 0;
+  for (int32_t i = operand.rank; i-- > 0;) {
+    offset += position % operand.shape[i] * operand.strides[i];
+    position /= operand.shape[i];
+  }
+  return static_cast<const T*>(operand.data)[offset];
+}
+
+// Names what went wrong with the first offending element of b.
+template <class T>
 dlcore_status run_checked(void* queue, const dlcore_launch& launch, Loop inner, const char* what) {
   const int64_t failed =
       run_elementwise(*static_cast<const Queue*>(queue), launch, inner, kCostly, nullptr);
   if (failed < 0) return DLCORE_OK;
   launch.failure->code = DLCORE_INVALID_ARGUMENT;
-  std::snprintf(launch.failure->message, sizeof launch.failure->message, "%s at element %lld", what,
-                static_cast<long long>(failed));
+  const auto value = static_cast<long long>(element_at<T>(launch.inputs[1], failed));
+  std::snprintf(launch.failure->message, sizeof launch.failure->message,
+                "%s: element %lld of b is %lld", what, static_cast<long long>(failed), value);
   return DLCORE_INVALID_ARGUMENT;
 }
 
 template <class T, class Operation>
 dlcore_status launch_division(void* queue, const dlcore_launch* launch) {
-  return run_checked(queue, *launch, loop<T, Operation>, "division by zero");
+  return run_checked<T>(queue, *launch, loop<T, Operation>, "division by zero");
 }
 
 template <class T>
 dlcore_status launch_pow(void* queue, const dlcore_launch* launch) {
-  return run_checked(queue, *launch, loop<T, Pow>, "negative exponent of an integer");
+  return run_checked<T>(queue, *launch, loop<T, Pow>, "negative exponent of an integer");
 }
 
 template <class T>

@@ -42,7 +42,8 @@ DLCORE_API DLCORE_VOID void dlcore_graph_release(DLCORE_NULLABLE dlcore_graph *g
 /* The graph as text, by the two-call pattern: returns the bytes needed including the NUL and writes at most
  * `size` of them; -1 on failure. Parsing gives a graph that prints as the identical text. */
 DLCORE_API DLCORE_VALUE int64_t dlcore_graph_to_text(dlcore_context *ctx, const dlcore_graph *graph,
-                                                     DLCORE_NULLABLE DLCORE_OUT char *buffer, int64_t size);
+                                                     DLCORE_NULLABLE DLCORE_OUT DLCORE_ARRAY(size) char *buffer,
+                                                     int64_t size);
 /* INVALID_ARGUMENT with line and column for text that is no graph, or none that verifies. */
 DLCORE_API DLCORE_HANDLE dlcore_graph *dlcore_graph_parse(dlcore_context *ctx, DLCORE_ARRAY(length) const char *text,
                                                           int64_t length);

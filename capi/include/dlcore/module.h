@@ -42,7 +42,8 @@ DLCORE_API DLCORE_VALUE int64_t dlcore_module_variable_count(const dlcore_module
 DLCORE_API DLCORE_BORROWED dlcore_variable *dlcore_module_variable(dlcore_context *ctx, dlcore_module *module, int64_t index);
 /* Path of a variable below the module ("0.weight"), by the two-call pattern. */
 DLCORE_API DLCORE_VALUE int64_t dlcore_module_variable_path(dlcore_context *ctx, dlcore_module *module, int64_t index,
-                                                            DLCORE_NULLABLE DLCORE_OUT char *buffer, int64_t size);
+                                                            DLCORE_NULLABLE DLCORE_OUT DLCORE_ARRAY(size) char *buffer,
+                                                            int64_t size);
 /* The variable at a path; NOT_FOUND lists the paths there are. */
 DLCORE_API DLCORE_BORROWED dlcore_variable *dlcore_module_find(dlcore_context *ctx, dlcore_module *module, const char *path);
 

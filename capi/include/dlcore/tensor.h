@@ -104,7 +104,8 @@ DLCORE_API DLCORE_VALUE int64_t dlcore_tensor_dim(const dlcore_tensor *tensor, i
 /* A readable rendering (dtype, shape, device and the first elements), by the two-call pattern: returns the
  * number of bytes needed including the NUL, and writes at most `size` of them; -1 on failure. */
 DLCORE_API DLCORE_VALUE int64_t dlcore_tensor_to_string(dlcore_context *ctx, dlcore_tensor *tensor,
-                                                        DLCORE_NULLABLE DLCORE_OUT char *buffer, int64_t size);
+                                                        DLCORE_NULLABLE DLCORE_OUT DLCORE_ARRAY(size) char *buffer,
+                                                        int64_t size);
 
 /* ---- Reading ------------------------------------------------------------------------------- */
 
@@ -112,17 +113,18 @@ DLCORE_API DLCORE_VALUE int64_t dlcore_tensor_to_string(dlcore_context *ctx, dlc
  * `count` (or `bytes`) must be exactly that of the tensor; the dtype must be the tensor's.
  * Errors: INVALID_ARGUMENT (another dtype, another count, a symbolic value), a late failure of the device. */
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_tensor_read(dlcore_context *ctx, dlcore_tensor *tensor,
-                                                          dlcore_dtype dtype, DLCORE_OUT void *data, uint64_t bytes);
+                                                          dlcore_dtype dtype, DLCORE_OUT DLCORE_ARRAY(bytes) void *data,
+                                                          uint64_t bytes);
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_tensor_read_f32(dlcore_context *ctx, dlcore_tensor *tensor,
-                                                              DLCORE_OUT float *data, int64_t count);
+                                                              DLCORE_OUT DLCORE_ARRAY(count) float *data, int64_t count);
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_tensor_read_f64(dlcore_context *ctx, dlcore_tensor *tensor,
-                                                              DLCORE_OUT double *data, int64_t count);
+                                                              DLCORE_OUT DLCORE_ARRAY(count) double *data, int64_t count);
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_tensor_read_i64(dlcore_context *ctx, dlcore_tensor *tensor,
-                                                              DLCORE_OUT int64_t *data, int64_t count);
+                                                              DLCORE_OUT DLCORE_ARRAY(count) int64_t *data, int64_t count);
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_tensor_read_i32(dlcore_context *ctx, dlcore_tensor *tensor,
-                                                              DLCORE_OUT int32_t *data, int64_t count);
+                                                              DLCORE_OUT DLCORE_ARRAY(count) int32_t *data, int64_t count);
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_tensor_read_bool(dlcore_context *ctx, dlcore_tensor *tensor,
-                                                               DLCORE_OUT uint8_t *data, int64_t count);
+                                                               DLCORE_OUT DLCORE_ARRAY(count) uint8_t *data, int64_t count);
 
 #ifdef __cplusplus
 }

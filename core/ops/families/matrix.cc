@@ -45,7 +45,7 @@ Sides sides_of(const Infer& r) {
 
 void infer_matmul(Infer& r) {
   for (int i = 0; i < 2; ++i) {
-    if (r.rank(i) == 0) r.refuse("{} has rank 0; use multiply for scalars", i == 0 ? "a" : "b");
+    if (r.rank(i) == 0) r.refuse("{} is [], a scalar, expected a matrix or a vector; use multiply for scalars", i == 0 ? "a" : "b");
     if (r.rank(i) == 1 && r.attrs.flag(i)) r.refuse("{} has rank 1 and cannot be transposed", i == 0 ? "a" : "b");
   }
   const Sides s = sides_of(r);
@@ -54,7 +54,12 @@ void infer_matmul(Infer& r) {
     r.refuse("inner dimensions differ: a is {}, b is {}{}", r.math.text(r.dims(0)), r.math.text(r.dims(1)),
              other && !r.attrs.flag(1) ? "; did you mean transpose_b?" : "");
   }
-  Dims y = broadcast(r, s.batch_a, s.batch_b);
+  Dims y;
+  try {
+    y = broadcast(r, s.batch_a, s.batch_b);
+  } catch (const Error&) {
+    r.refuse("batch axes do not broadcast: a is {}, b is {}", r.math.text(r.dims(0)), r.math.text(r.dims(1)));
+  }
   if (r.rank(0) > 1) y.push_back(s.rows);
   if (r.rank(1) > 1) y.push_back(s.columns);
   r.set(0, r.dtype(0), y);

@@ -112,11 +112,12 @@ constexpr OpDef op_dropout = {
     .compose = [](Compose& r) {
       const double p = r.attrs.real(0);
       const Value& x = r.input(0);
-      if (p == 1) return r.set(0, x * 0.0);
       const Attrs attrs = Attrs().dims(x.dims()).real(1 - p);
       Context::OnDevice on(r.ctx, *x.tensor().device);
       const Value mask = r.has(1) ? call(kBernoulli, {r.input(1)}, attrs) : create(r.ctx, kBernoulli, attrs);
-      r.set(0, where(mask, x * (1 / (1 - p)), full_like(x, {}, 0)));
+      const double scale = p < 1 ? 1 / (1 - p) : 0;
+      // Chosen, not multiplied by 0, so that an infinite element is dropped too.
+      r.set(0, where(mask, x * scale, full_like(x, {}, 0)));
     },
 };
 

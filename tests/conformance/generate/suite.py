@@ -128,7 +128,7 @@ class Suite:
 
     def check(self, name, op, inputs, define, dtype, attrs=None, tolerance=None, wide=False,
               differentiable=False, smooth=False, given=None, seed=None, gradient_tolerance=None, vmap=True,
-              extra=(), flags=()):
+              forward=True, extra=(), flags=()):
         """A case whose results are `define` of the inputs: floats as float64 numbers, or in extended
         precision when `wide`; integers and booleans as they are.
 
@@ -145,7 +145,8 @@ class Suite:
             gradients = self.gradients(define, inputs, outputs[0].shape, given, seed, gradient_tolerance)
             floats = [x for x in operands if x.is_float]
             if all(x.dtype == "f64" for x in floats):
-                flags.add("jvp")
+                if forward:
+                    flags.add("jvp")
                 if smooth and 0 < sum(x.value.size for x in floats) <= SMOOTH_ELEMENTS:
                     flags.add("smooth")
         if vmap and operands and sum(x.value.size for x in operands) <= VMAP_ELEMENTS:

@@ -135,17 +135,15 @@ def promotion(suite):
             if a == b:
                 continue
             result = promote(a, b)
-            if {a, b} & {"i64"} and result in FLOATS:
-                tolerance = {"ulp": 1}
-            else:
-                tolerance = None
             x, y = suite.numbers.fitting(a, [2, 3]), suite.numbers.fitting(b, [3])
-
-            def define(x, y, d=HOLDERS[result]):
-                return np.add(x.astype(d), y.astype(d))
+            if result in FLOATS:  # the integers are small: every float holds them
+                define = np.add
+            else:
+                def define(x, y, d=HOLDERS[result]):
+                    return np.add(x.astype(d), y.astype(d))
 
             suite.check(f"promote_{a}_{b}", "add", [Operand(x, a), Operand(y, b)], define, result,
-                        tolerance=tolerance, differentiable=True)
+                        differentiable=True)
     for a, b in [("u8", "i8"), ("i32", "f32"), ("f32", "f64"), ("i64", "i32")]:
         result = promote(a, b)
         x, y = suite.numbers.fitting(a, [2, 3]), suite.numbers.fitting(b, [2, 3])
@@ -194,6 +192,14 @@ def weak_scalars(suite):
     suite.add("weak_with_weak_f64", "multiply", [Weak("f64", 2.5), Weak("f64", 3.0)],
               outputs=[Result(7.5, "f64", weak=True)])
     suite.add("weak_of_weak", "negative", [Weak("f64", 2.5)], outputs=[Result(-2.5, "f64", weak=True)])
+    for dtype in INTEGERS:
+        x, info = Operand([[1, 2, 3]], dtype), np.iinfo(HOLDERS[dtype])
+        for value in [300, -1] if dtype == "u8" else [] if dtype == "i64" else [info.min - 1, info.max + 1]:
+            wrong = Weak("i64", int(value))
+            for op, pair in {"add": [x, wrong], "multiply": [wrong, x], "less": [x, wrong]}.items():
+                suite.fail(f"weak_{value}_{dtype}", op, pair, contains=[str(value), dtype])
+        for op, pair in {"add": [x, Weak("f64", 0.5)], "multiply": [Weak("f64", 2.0), x]}.items():
+            suite.fail(f"weak_float_{dtype}", op, pair, contains=[dtype])
     # A tensor of rank 0 is not a weak scalar.
     suite.check("strong_rank0", "add", [Operand([1.0, 2.0], "f32"), Operand(0.5, "f64")], np.add, "f64")
 

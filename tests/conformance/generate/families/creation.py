@@ -70,7 +70,7 @@ def aranges(suite):
 
 
 def eyes(suite):
-    for dtype in ["f32", "f64", "i32", "i64", "bool"]:
+    for dtype in ALL:
         suite.add(f"{dtype}/square", "eye", [], {"n": 3, "dtype": dtype}, [Result(np.eye(3), dtype)])
         suite.add(f"{dtype}/wide", "eye", [], {"n": 2, "m": 4, "dtype": dtype}, [Result(np.eye(2, 4), dtype)])
         suite.add(f"{dtype}/tall", "eye", [], {"n": 4, "m": 2, "dtype": dtype}, [Result(np.eye(4, 2), dtype)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cross_entropy (op 100)."""
+"""cross_entropy and mse_loss: ops 100 and 102."""
 
 import numpy as np
 
@@ -38,8 +38,7 @@ def cross_entropy(attrs):
     return define
 
 
-def build():
-    suite = Suite("loss")
+def cross_entropies(suite):
     draw = suite.numbers.spread
     for dtype in FLOATS:
         eps = EPSILON[dtype]
@@ -85,7 +84,7 @@ def build():
         check("case_1", Operand(huge, dtype), [0, 1, 0], {"reduction": "none"}, differentiable=False)
         p = 1 / (1 + np.exp(1.0))
         infinite = Operand([[1.0, -np.inf, 2.0]], dtype)
-        check("case_2_minus_inf", infinite, [0], seed=1.0, given=[np.array([[p - 1, 0, 1 - p]]), None])
+        check("case_2_minus_inf", infinite, [0], smooth=False, seed=1.0, given=[np.array([[p - 1, 0, 1 - p]]), None])
     logits = Operand(np.zeros((4, 10)), "f32")
     out = dict(error="OUT_OF_RANGE")
     for label_dtype in ["i64", "i32", "u8"]:
@@ -108,4 +107,57 @@ def build():
     suite.fail("logits_rank0", "cross_entropy", [Operand(0.0, "f32"), Operand(0, "i64")])
     suite.fail("reduction", "cross_entropy", [logits, Operand([0, 1, 2, 3], "i64")], {"reduction": "average"},
                contains=["reduction", "average"])
+
+
+def mean_squares(suite):
+    """A mean over nothing is 0, with gradient 0."""
+    def by(attrs):
+        def define(prediction, target):
+            squares = (prediction - target) ** 2
+            if attrs.get("reduction") == "none":
+                return squares
+            total = np.sum(squares)
+            return total if attrs.get("reduction") == "sum" else total / max(squares.size, 1)
+
+        return define
+
+    for dtype in FLOATS:
+        eps = EPSILON[dtype]
+
+        def check(name, prediction, target, attrs=None, **more):
+            suite.check(f"{dtype}/{name}", "mse_loss", [prediction, target], by(attrs or {}), dtype, attrs, wide=True,
+                        tolerance={"rtol": 8 * eps, "atol": 0},
+                        **{"differentiable": True, "smooth": True, **more})
+
+        def pair(shape):
+            return [Operand(suite.numbers.spread(shape), dtype), Operand(suite.numbers.spread(shape, -2, 2), dtype)]
+
+        check("default", *pair([2, 3]))
+        for reduction in ["mean", "sum", "none"]:
+            attrs = {"reduction": reduction}
+            check(reduction, *pair([2, 3]), attrs)
+            check(f"rank0_{reduction}", *pair([]), attrs)
+            check(f"rank5_{reduction}", *pair([2, 1, 3, 1, 2]), attrs)
+            check(f"empty_{reduction}", *pair([0, 16]), attrs)
+            check(f"empty_rank1_{reduction}", *pair([0]), attrs)
+        for name, layout in LAYOUTS.items():
+            x, y = suite.numbers.spread([3, 4]), suite.numbers.spread([3, 4], -2, 2)
+            check(name, layout(x, dtype), LAYOUTS["sliced"](y, dtype))
+        check("expanded", expanded(suite.numbers.spread([1, 4]), dtype), Operand(suite.numbers.spread([3, 4]), dtype),
+              {"reduction": "none"})
+        check("equal", *[Operand([1.5, -2.0, 0.25], dtype)] * 2)
+        check("long", *pair([131]), differentiable=False)
+        check("nan", Operand([1.0, np.nan, 2.0], dtype), Operand([0.0, 1.0, np.inf], dtype), {"reduction": "none"},
+              differentiable=False)
+    x = Operand(np.zeros((2, 3)), "f32")
+    suite.fail("shapes", "mse_loss", [x, Operand(np.zeros(3), "f32")], contains=["[2, 3]", "[3]"])
+    suite.fail("i32", "mse_loss", [Operand([1, 2], "i32")] * 2, contains=["i32"])
+    suite.fail("one_input", "mse_loss", [x])
+    suite.fail("reduction", "mse_loss", [x, x], {"reduction": "average"}, contains=["reduction", "average"])
+
+
+def build():
+    suite = Suite("loss")
+    cross_entropies(suite)
+    mean_squares(suite)
     return suite

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kUsage =
+    "Trains a small classifier on Fashion-MNIST.\n"
+    "  --epochs N      passes over the training set (5)\n"
+    "  --threads N     threads of the engine (0: all)\n"
+    "  --limit N       stop after N steps\n"
+    "  --data DIR      directory with the IDX files, plain or gzip\n"
+    "  --losses FILE   write the loss of each step, as a hexadecimal float\n"
+    "  --device NAME   device to train on (cpu)\n"
+    "  --plugin FILE   plug-in to load first\n";
+
+static int parse_number(const char *text, int64_t *value) {
+  char *end;
+  errno = 0;
+  *value = strtoll(text, &end, 10);
+  return errno == 0 && end != text && *end == '\0' && *value >= 0;
+}
+
+int options_parse(int argc, char **argv, options *o, int *status) {
+  int i;
+  memset(o, 0, sizeof *o);
+  o->epochs = 5;
+  o->device = "cpu";
+  *status = 0;
+  for (i = 1; i < argc; i += 2) {
+    const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+    int64_t number = 0;
+    int good = value != NULL;
+    if (strcmp(name, "--help") == 0) {
+      fputs(kUsage, stdout);
+      return 0;
+    }
+    if (good && strcmp(name, "--data") == 0) {
+      o->data = value;
+    } else if (good && strcmp(name, "--losses") == 0) {
+      o->losses = value;
+    } else if (good && strcmp(name, "--device") == 0) {
+      o->device = value;
+    } else if (good && strcmp(name, "--plugin") == 0) {
+      o->plugin = value;
+    } else if (good && (good = parse_number(value, &number)) && strcmp(name, "--epochs") == 0) {
+      o->epochs = (int)number;
+    } else if (good && strcmp(name, "--threads") == 0) {
+      o->threads = (int)number;
+    } else if (good && strcmp(name, "--limit") == 0) {
+      o->limit = number;
+    } else {
+      good = 0;
+    }
+    if (!good) {
+      fprintf(stderr, "%s%s%s is not understood\n%s", name, value ? " " : "", value ? value : "", kUsage);
+      *status = 2;
+      return 0;
+    }
+  }
+  return 1;
+}
