@@ -122,7 +122,7 @@ dlcore_status dlcore_context_set_deadline(dlcore_context* handle, int64_t millis
 }
 
 dlcore_status dlcore_context_synchronize(dlcore_context* handle) {
-  return status_call(handle, [](Context& c) { c.queue(c.device())->synchronize(); });
+  return status_call(handle, [](Context& c) { c.synchronize(); });
 }
 
 int32_t dlcore_context_set_recording(dlcore_context* ctx, int32_t on) { return swap_mode(ctx, &Context::recording, on); }

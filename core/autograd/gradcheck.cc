@@ -44,11 +44,11 @@ Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data, std
   dlcore_tensor* output = nullptr;
   const dlcore_status status = function(user_data, reinterpret_cast<dlcore_context*>(child.get()), handles.data(),
                                         static_cast<int64_t>(handles.size()), &output);
-  for (const Value& v : inputs) v.tensor().program_release();
   Value y;
   auto* tensor = reinterpret_cast<Tensor*>(output);
   const bool valid = tensor != nullptr && tensor->tag.load() == Tag::kTensor && tensor->held_by_program();
   if (valid) y = Value(ctx, TensorRef(tensor));
+  for (const Value& v : inputs) v.tensor().program_release();
   std::shared_ptr<const Error> cause = child->take_error();
   child->program_release();
   if (status != DLCORE_OK || cause != nullptr || !y) {

@@ -77,7 +77,7 @@ void load_plugin(Engine& engine, const std::string& path) {
   dlcore_failure failure = empty_failure();
   const dlcore_status status = init(&api, &failure);
   if (status == DLCORE_OK) return;
-  if (host.refusal.code != DLCORE_OK) throw host.refusal;
+  if (host.refusal.code != DLCORE_OK) fail(host.refusal.code, "engine_load_plugin: {}", host.refusal.message);
   check_device(status, failure, "engine_load_plugin");
 }
 

@@ -63,11 +63,24 @@ const std::shared_ptr<DeviceQueue>& Context::queue(Device& device) {
   if (!queue) {
     queue = std::make_shared<DeviceQueue>(device);
     static_assert(std::atomic<int32_t>::is_always_lock_free && sizeof(std::atomic<int32_t>) == sizeof(int32_t));
-    if (device.api().queue_set_stop != nullptr) {
+    // An asynchronous device would look at it later, perhaps when this context is gone.
+    if (device.api().queue_set_stop != nullptr && !device.asynchronous()) {
       device.api().queue_set_stop(device.api().self, queue->handle, reinterpret_cast<const int32_t*>(&stop_));
     }
   }
   return queue;
+}
+
+void Context::synchronize() {
+  std::exception_ptr first;
+  for (const auto& queue : queues_) {
+    try {
+      if (queue) queue->synchronize();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 void Context::keep_error(std::shared_ptr<const Error> error) {

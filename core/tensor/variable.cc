@@ -187,7 +187,7 @@ void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
       std::lock_guard<std::mutex> guard(a.slot->lock);
       before.push_back(a.slot->gradient);
     }
-    sums.push_back((before.back() ? Value(ctx, before.back()) + a.gradient : a.gradient).take());
+    sums.push_back((before.back() ? Value(ctx, before.back()) + a.gradient : a.gradient).ref());
   }
   const Context::Unstoppable guard(ctx);
   for (size_t i = 0; i < arrived.size(); ++i) {

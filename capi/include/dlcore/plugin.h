@@ -19,8 +19,10 @@
  *
  * ERRORS
  * A launch that cannot even be queued returns a status and fills in `failure`. A failure that shows
- * only while running is kept by the queue, the first one wins, and is handed out by `synchronize`
- * (and by copies to the host), which is where the program learns of it.
+ * only while running is kept by the queue, the first one wins, and is handed out, once, by `synchronize`
+ * and by copies to the host, which is where the program learns of it. Its message starts with the name of
+ * the op ("cross_entropy: label 12 ..."), so that it reads as that of a device that fails at once. The kernel
+ * goes on, stays within its operands and leaves defined values: what was queued behind it still runs.
  */
 #ifndef DLCORE_PLUGIN_H
 #define DLCORE_PLUGIN_H
@@ -47,7 +49,7 @@ typedef struct dlcore_operand {
 typedef struct dlcore_failure {
   uint32_t struct_size;
   dlcore_status code;
-  char message[256]; /* "index 12 is out of bounds for size 10 ..."; the engine adds the op's name */
+  char message[256]; /* "index 12 is out of bounds for size 10 ..."; of a launch, the engine adds the op's name */
 } dlcore_failure;
 
 /* Everything one launch needs. Valid only during the call: an asynchronous device copies it,
@@ -94,7 +96,7 @@ enum {
 };
 
 /* One device. `self` is handed to its functions. All functions may be called from any thread; a queue
- * is used by one thread at a time. Status-returning functions fill in `failure` when it is not NULL. */
+ * is used by one thread at a time, but others may ask queue_passed and name it as the one to wait for. Status-returning functions fill in `failure` when it is not NULL. */
 typedef struct dlcore_device_api {
   uint32_t struct_size;
   uint32_t flags;
@@ -118,7 +120,9 @@ typedef struct dlcore_device_api {
 
   /* Sequence number of the last work put into the queue; rises by at least one with each. */
   uint64_t (*queue_position)(void *self, void *queue);
-  /* Makes `queue` wait, without stopping the host, until `other` has passed `position`. */
+  /* Makes `queue` wait, without stopping the host, until `other` has passed `position`, also when `other` is
+   * closed meanwhile. A failure that `other` holds by then and that happened up to `position` becomes one of
+   * `queue`, too: what it left behind may be about to be read. */
   dlcore_status (*queue_wait)(void *self, void *queue, void *other, uint64_t position);
   /* 1 when `queue` has passed `position`. */
   int32_t (*queue_passed)(void *self, void *queue, uint64_t position);
@@ -126,7 +130,7 @@ typedef struct dlcore_device_api {
   const dlcore_kernel *kernels; /* a later record for the same op and dtype is tried before an earlier one */
   int64_t n_kernels;
 
-  /* May be NULL. Long kernels on `queue` look at *stop between chunks and return early once it is not 0; the
+  /* May be NULL, and is not called for asynchronous devices. Long kernels on `queue` look at *stop between chunks and return early once it is not 0; the
    * engine then discards what they wrote. It is written by other threads, atomically. */
   void (*queue_set_stop)(void *self, void *queue, const int32_t *stop);
 } dlcore_device_api;

@@ -8,7 +8,7 @@ namespace dlcore {
 namespace {
 
 constexpr int32_t kSum = 80, kMean = 81, kProd = 82, kMax = 83, kMin = 84, kAll = 85, kAny = 86, kArgmax = 87, kArgmin = 88,
-                  kLogsumexp = 89, kCumsum = 94;
+                  kLogsumexp = 89, kCumsum = 94, kEye = 142;
 
 constexpr AttrDef kAxes = optional(ints_attr("axes", "the axes to reduce; all of them when left out"));
 constexpr AttrDef kKeepdims = bool_attr("keepdims", "keep reduced axes with size 1");
@@ -107,6 +107,11 @@ constexpr OpDef make_mean() {
 }
 constexpr OpDef op_mean = make_mean();
 
+Value create_eye(const Value& like, int64_t n) {
+  Context::OnDevice on(like.context(), *like.tensor().device);
+  return create(like.context(), kEye, Attrs().number(n).absent().number(DLCORE_BOOL));
+}
+
 // The product of the others, also where one factor is 0: then only that one has a gradient.
 Value product_of_others(const Value& x, const Ints& axes) {
   const Value zero = equal(x, zeros_like(x));
@@ -119,14 +124,44 @@ Value product_of_others(const Value& x, const Ints& axes) {
   return where(only_zero, broadcast_to(product, x.dims()), no_zero);
 }
 
+// The same where derivatives of it are wanted: for each factor the product of a row in which it is replaced by 1.
+Value product_of_others_by_rows(const Value& x, const Ints& axes) {
+  Dims kept_sizes, sizes = reduced_sizes(x.dims(), axes);
+  Ints order;
+  for (int i = 0; i < x.rank(); ++i) {
+    if (std::find(axes.begin(), axes.end(), i) != axes.end()) continue;
+    order.push_back(i);
+    kept_sizes.push_back(x.dim(i));
+  }
+  order.append(axes.span());
+  const DimMath math(x.context());
+  const Dim n = math.product(sizes);
+  if (n.symbolic()) fail(DLCORE_UNIMPLEMENTED, "prod: its second derivative over axes of symbolic size");
+  Dims row = kept_sizes, square = kept_sizes;
+  for (Dim d : {Dim(1), n}) row.push_back(d);
+  for (Dim d : {n, n}) square.push_back(d);
+  const Value rows = broadcast_to(reshape(permute_dims(x, order), row), square);
+  const Value diagonal = create_eye(x, n.value);
+  const int64_t last[] = {-1};
+  const Value others = call(kProd, {where(diagonal, full_like(x, {}, 1), rows)}, Attrs().optional_list(last).flag(false));
+  Dims back = kept_sizes;
+  for (Dim d : sizes) back.push_back(d);
+  Ints inverse(order.size(), 0);
+  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return permute_dims(reshape(others, back), inverse);
+}
+
 constexpr OpDef make_prod() {
   OpDef op = reduction(kProd, "prod", kPlainSet, infer_accumulated,
-                       "The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Second "
-                       "derivatives are those of inputs without zeros.");
+                       "The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where "
+                       "the gradient itself is differentiated it takes memory for n^2 products of n factors.");
   op.outputs = {out("y", "T, i64 for booleans and integers")};
   op.vjp = [](Vjp& r) {
     const Ints axes = axes_of(r, r.rank());
-    r.set(0, spread(r.g(), r.input_dims(0), axes) * product_of_others(r.input(0), axes));
+    const Value& x = r.input(0);
+    const bool again = r.ctx.recording && r.ctx.recording_below > 0;  // differentiated again
+    const Value others = again ? product_of_others_by_rows(x, axes) : product_of_others(x, axes);
+    r.set(0, spread(r.g(), r.input_dims(0), axes) * others);
   };
   op.saves = saves_x;
   return op;

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// dlcore/op.h: whatever words and tensors an op is given, the answer is a status. The sequences are
+// the same on every run.
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "support.h"
+
+namespace dlcore::test {
+namespace {
+
+constexpr int kSequences = 20000;
+constexpr int64_t kWords[] = {0,         1,         2,          3,         4,          5,
+                              6,         7,         8,          9,         10,         16,
+                              17,        64,        4096,       4097,      -1,         -2,
+                              -3,        -17,       INT64_MAX,  INT64_MIN, INT32_MAX,  INT32_MIN,
+                              1 << 20,   1LL << 40, 1LL << 61,  -(1LL << 61)};
+constexpr double kReals[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1e-320, 1e308, -1e308, 1e18, -1e18};
+
+class OpFuzzTest : public ApiTest {
+ protected:
+  OpFuzzTest() {
+    dlcore_engine_options options;
+    dlcore_engine_options_init(&options, sizeof options);
+    options.threads = 2;
+    options.memory_limit = 1 << 18;  // what is too large fails at once
+    small_ = dlcore_engine_open(&options, nullptr);
+    fuzzed_ = dlcore_context_open(small_, "cpu", 1, 0, nullptr);
+    make_inputs();
+  }
+  ~OpFuzzTest() override {
+    dlcore_context_close(fuzzed_);
+    dlcore_engine_statistics s;
+    s.struct_size = sizeof s;
+    EXPECT_EQ(dlcore_engine_get_statistics(small_, &s), DLCORE_OK);
+    EXPECT_EQ(s.live_tensors, 0);
+    EXPECT_EQ(s.live_bytes, 0u);
+    dlcore_engine_close(small_);
+  }
+
+  void make_inputs() {
+    const Shape shapes[] = {{}, {1}, {3}, {0}, {2, 3}, {3, 2}, {0, 4}, {2, 3, 4}, {1, 1, 1, 2, 2}};
+    for (dlcore_dtype d = DLCORE_BOOL; d <= DLCORE_F64; ++d) {
+      for (const Shape& shape : shapes) {
+        int64_t count = 1;
+        for (int64_t n : shape) count *= n;
+        std::vector<char> bytes(static_cast<size_t>(count) * dlcore_dtype_size(d));
+        for (char& b : bytes) {
+          b = static_cast<char>(d == DLCORE_BOOL ? random_() % 2 : random_() % 256);
+        }
+        dlcore_tensor* t =
+            dlcore_tensor_create(fuzzed_, d, shape.data(), static_cast<int32_t>(shape.size()),
+                                 bytes.data(), bytes.size());
+        ASSERT_NE(t, nullptr);
+        inputs_.push_back(t);
+        if (d >= DLCORE_F32) inputs_.push_back(dlcore_autograd_watch(fuzzed_, t));
+        const int64_t axes[] = {1, 0};
+        if (shape.size() == 2) inputs_.push_back(dlcore_permute_dims(fuzzed_, t, axes, 2));
+      }
+    }
+    const int64_t wide[] = {2, 5};
+    inputs_.push_back(
+        dlcore_broadcast_to(fuzzed_, dlcore_tensor_scalar_f32(fuzzed_, 2), wide, 2));
+    inputs_.push_back(dlcore_tensor_weak_f64(fuzzed_, 0.5));
+    inputs_.push_back(dlcore_tensor_weak_i64(fuzzed_, -3));
+    inputs_.push_back(dlcore_tensor_weak_bool(fuzzed_, 1));
+    inputs_.push_back(dlcore_tensor_none());
+    inputs_.push_back(nullptr);
+    inputs_.push_back(reinterpret_cast<dlcore_tensor*>(fuzzed_));
+    ASSERT_EQ(dlcore_ok(fuzzed_), 1) << dlcore_context_error_message(fuzzed_);
+  }
+
+  size_t below(size_t n) { return static_cast<size_t>(random_() % n); }
+  int64_t word() {
+    switch (below(8)) {
+      case 0:
+        return static_cast<int64_t>(random_());
+      case 1:
+        return std::bit_cast<int64_t>(kReals[below(std::size(kReals))]);
+      default:
+        return kWords[below(below(2) == 0 ? 8 : std::size(kWords))];
+    }
+  }
+  // Words of the right form with values that need not make sense.
+  void append_plausible(const nlohmann::json& attr, std::vector<int64_t>& words) {
+    auto type = attr.at("type").get<std::string>();
+    if (type.back() == '?') {
+      type.pop_back();
+      words.push_back(static_cast<int64_t>(below(4) != 0));
+      if (words.back() == 0) return;
+    }
+    if (type == "bool") return words.push_back(static_cast<int64_t>(below(2)));
+    if (type == "dtype") return words.push_back(static_cast<int64_t>(1 + below(10)));
+    if (type == "float") {
+      return words.push_back(std::bit_cast<int64_t>(kReals[below(std::size(kReals))]));
+    }
+    if (type == "string") {
+      const auto choices = attr.at("choices").get<std::vector<std::string>>();
+      const Words text = Words().text(choices[below(choices.size())]);
+      words.insert(words.end(), text.data(), text.data() + text.size());
+      return;
+    }
+    if (type == "int") return words.push_back(word());
+    const size_t n = below(5);
+    words.push_back(static_cast<int64_t>(n));
+    for (size_t i = 0; i < n; ++i) {
+      if (type == "dims") words.push_back(0);
+      words.push_back(below(3) == 0 ? word() : static_cast<int64_t>(below(6)) - 1);
+    }
+  }
+
+  void fuzz(int32_t op, const nlohmann::json& entry) {
+    std::vector<int64_t> words;
+    if (below(2) == 0) {
+      for (size_t n = below(10); n > 0; --n) words.push_back(word());
+    } else {
+      for (const auto& attr : entry.at("attrs")) append_plausible(attr, words);
+      if (below(4) == 0 && !words.empty()) words.resize(below(words.size()));
+    }
+    // As many inputs as the op takes, mostly, and often of one dtype.
+    const size_t arity = entry.at("inputs").size();
+    const size_t n_inputs = below(6) == 0 ? below(8) : arity;
+    const size_t first = below(inputs_.size());
+    std::vector<dlcore_tensor*> in;
+    for (size_t i = 0; i < n_inputs; ++i) {
+      const size_t at = below(2) == 0 ? below(inputs_.size()) : (first + below(4)) % inputs_.size();
+      in.push_back(inputs_[below(20) == 0 ? inputs_.size() - 1 - below(3) : at]);
+    }
+    dlcore_tensor* out[3] = {};
+    const auto n_outputs = static_cast<int32_t>(below(4));
+    const dlcore_status status = dlcore_op_invoke(
+        fuzzed_, op, in.data(), static_cast<int32_t>(in.size()), words.data(),
+        static_cast<int64_t>(words.size()), out, n_outputs, 0);
+    ASSERT_GE(status, 0);
+    ASSERT_LE(status, 16);
+    ASSERT_NE(status, DLCORE_INTERNAL) << dlcore_context_error_message(fuzzed_);
+    ASSERT_NE(status, DLCORE_UNKNOWN) << dlcore_context_error_message(fuzzed_);
+    ASSERT_EQ(dlcore_context_status(fuzzed_), status);
+    if (status != DLCORE_OK) {
+      ASSERT_STRNE(dlcore_context_error_message(fuzzed_), "");
+      dlcore_context_clear_error(fuzzed_);
+      return;
+    }
+    ++succeeded_;
+    for (int32_t i = 0; i < n_outputs; ++i) ASSERT_GE(dlcore_tensor_rank(out[i]), 0);
+    if (n_outputs > 0 && below(8) == 0) differentiate(out[0]);
+  }
+
+  void differentiate(dlcore_tensor* y) {
+    if (dlcore_tensor_count(y) > 4096) return;
+    dlcore_tensor_to_string(fuzzed_, y, nullptr, 0);
+    if (dlcore_tensor_dtype(y) >= DLCORE_F32) {
+      dlcore_tensor* seed = dlcore_copy(fuzzed_, dlcore_stop_gradient(fuzzed_, y));
+      dlcore_tensor* x = inputs_[below(inputs_.size() - 3)];
+      dlcore_tensor* g = nullptr;
+      dlcore_grad_options o;
+      dlcore_grad_options_init(&o, sizeof o);
+      o.allow_unused = o.create_graph = 1;
+      const dlcore_status status = dlcore_autograd_grad(fuzzed_, &y, 1, &x, 1, &seed, &o, &g);
+      ASSERT_NE(status, DLCORE_INTERNAL) << dlcore_context_error_message(fuzzed_);
+    }
+    dlcore_context_clear_error(fuzzed_);
+  }
+
+  void run(const nlohmann::json& entry) {
+    const auto op = entry.at("number").get<int32_t>();
+    SCOPED_TRACE(entry.at("name").get<std::string>());
+    dlcore_scope* scope = dlcore_scope_open(fuzzed_);
+    for (int i = 0; i < kSequences; ++i) {
+      fuzz(op, entry);
+      if (HasFatalFailure()) break;
+      if (i % 100 == 0) dlcore_scope_reset(fuzzed_, scope);
+    }
+    dlcore_scope_close(fuzzed_, scope);
+  }
+
+  std::mt19937_64 random_{20240601};
+  dlcore_engine* small_;
+  dlcore_context* fuzzed_;
+  std::vector<dlcore_tensor*> inputs_;
+  int succeeded_ = 0;
+};
+
+TEST_F(OpFuzzTest, EveryOpAnswersWithAStatus) {
+  const auto catalogue = nlohmann::json::parse(dlcore_catalogue_json(nullptr));
+  ASSERT_GT(catalogue.at("ops").size(), 80u);
+  for (const auto& entry : catalogue.at("ops")) {
+    succeeded_ = 0;
+    run(entry);
+    if (HasFatalFailure()) return;
+    RecordProperty(entry.at("name").get<std::string>(), succeeded_);
+    EXPECT_GT(succeeded_, 0) << entry.at("name");
+  }
+}
+
+}  // namespace
+}  // namespace dlcore::test
