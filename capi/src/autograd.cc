@@ -59,12 +59,7 @@ dlcore_status dlcore_backward(dlcore_context* ctx, dlcore_tensor* loss) {
   return status_call(ctx, [&](Context& c) { backward(c, value_of(c, need_tensor(c, loss, "backward", "loss"))); });
 }
 
-void dlcore_grad_options_init(dlcore_grad_options* options, uint64_t size) {
-  if (options == nullptr || size < sizeof(uint32_t)) return;
-  const size_t n = std::min<size_t>(size, sizeof *options);
-  std::memset(options, 0, n);
-  options->struct_size = static_cast<uint32_t>(n);
-}
+void dlcore_grad_options_init(dlcore_grad_options* options, uint64_t size) { init_struct(options, size); }
 
 dlcore_status dlcore_autograd_grad(dlcore_context* ctx, dlcore_tensor* const* outputs, int64_t n_outputs,
                                    dlcore_tensor* const* wrt, int64_t n_wrt, dlcore_tensor* const* seeds,

@@ -3,6 +3,8 @@
 // keeps what was thrown on the context. Nothing gets through.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -160,6 +162,15 @@ R value_call(dlcore_context* handle, R failed, Fn&& fn, Entry::Kind kind = Entry
 
 // Gives each tensor to the program, all of them or, on failure, none; an empty one becomes NULL.
 void give_all(Context& ctx, std::span<TensorRef> made, dlcore_tensor** outputs);
+
+// Sets up a caller's option or result struct of `size` bytes; what that leaves out of T means defaults.
+template <class T>
+void init_struct(T* object, uint64_t size) {
+  if (object == nullptr || size < sizeof(uint32_t)) return;
+  const size_t n = std::min<size_t>(size, sizeof *object);
+  std::memset(object, 0, n);
+  object->struct_size = static_cast<uint32_t>(n);
+}
 
 // Copies text out by the two-call pattern: the bytes needed, including the NUL.
 int64_t copy_text(std::string_view text, char* buffer, int64_t size);

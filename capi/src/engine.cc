@@ -71,12 +71,7 @@ EngineOptions options_of(const dlcore_engine_options* given) {
 
 }  // namespace
 
-void dlcore_engine_options_init(dlcore_engine_options* options, uint64_t size) {
-  if (options == nullptr || size < sizeof(uint32_t)) return;
-  const size_t n = std::min<size_t>(size, sizeof *options);
-  std::memset(options, 0, n);
-  options->struct_size = static_cast<uint32_t>(n);
-}
+void dlcore_engine_options_init(dlcore_engine_options* options, uint64_t size) { init_struct(options, size); }
 
 dlcore_engine* dlcore_engine_open(const dlcore_engine_options* options, dlcore_error** error) {
   return without_context<dlcore_engine*>(error, nullptr, [&] {
@@ -132,6 +127,7 @@ dlcore_status dlcore_engine_get_statistics(const dlcore_engine* engine, dlcore_e
     s.live_graphs = e->live.graphs;
     s.live_contexts = e->live.contexts;
     for (int64_t i = 0; i < e->device_count(); ++i) {
+      e->device_at(i)->collect_passed();
       const AllocatorStats a = e->device_at(i)->allocator().stats();
       s.live_bytes += a.live_bytes;
       s.cached_bytes += a.cached_bytes;
@@ -147,7 +143,10 @@ dlcore_status dlcore_engine_get_statistics(const dlcore_engine* engine, dlcore_e
 
 void dlcore_engine_trim(dlcore_engine* engine) {
   Engine* e = live<Engine>(engine);
-  for (int64_t i = 0; e != nullptr && i < e->device_count(); ++i) e->device_at(i)->allocator().trim();
+  for (int64_t i = 0; e != nullptr && i < e->device_count(); ++i) {
+    e->device_at(i)->collect_passed();
+    e->device_at(i)->allocator().trim();
+  }
 }
 
 void dlcore_engine_fail_allocation(dlcore_engine* engine, int64_t n) {

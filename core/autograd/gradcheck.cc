@@ -30,9 +30,7 @@ Value make(Context& ctx, const Value& like, const Elements& elements) {
 // Calls the program's function on a child context, whose error becomes the cause of ours.
 Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data, std::span<const Value> inputs) {
   Ref<Context> child = make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
-  child->recording = ctx.recording;
-  child->training = ctx.training;
-  child->recording_below = ctx.recording_below;
+  child->inherit(ctx);
   child->retain();
   child->give_to_program();
   std::vector<dlcore_tensor*> handles;

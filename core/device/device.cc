@@ -24,7 +24,7 @@ void check_device(dlcore_status status, const dlcore_failure& failure, const cha
   if (status == DLCORE_OK) return;
   const size_t length = strnlen(failure.message, sizeof failure.message);
   const std::string_view message(failure.message, length);
-  if (message.empty()) fail(status, "{} failed with {}", what, dlcore_status_name(status));
+  if (message.empty()) fail(status, "{}: failed with {}", *what == '\0' ? "device" : what, dlcore_status_name(status));
   if (*what == '\0') fail(status, "{}", message);
   fail(status, "{}: {}", what, message);
 }

@@ -65,6 +65,8 @@ class Device final : public MemorySource {
   void* allocate_block(uint64_t bytes);
   // Gives a block back once every queue in `uses` has passed its position. Entries may be empty.
   void free_block(void* address, uint64_t bytes, std::vector<QueueUse> uses) noexcept;
+  // Gives back what queues have passed; what an asynchronous device still uses counts as live.
+  void collect_passed() noexcept;
   CachingAllocator& allocator() { return allocator_; }
   const CachingAllocator& allocator() const { return allocator_; }
 
@@ -77,7 +79,6 @@ class Device final : public MemorySource {
     uint64_t bytes;
     std::vector<QueueUse> uses;
   };
-  void collect_passed() noexcept;
   void wait_and_collect();
   void give_back(std::vector<Pending>& blocks) noexcept;
 

@@ -158,6 +158,7 @@ Variable& Context::generator() {
 }
 
 void Context::inherit(Context& parent) {
+  runs = parent.runs;
   recording = parent.recording;
   training = parent.training;
   recording_below = parent.recording_below;

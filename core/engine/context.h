@@ -102,6 +102,9 @@ class Context : public Handle {
   // its own at some level must not hide what outer levels record.
   int32_t recording_below = 1 << 30;
 
+  // Graph runs that are under way on this context and those it serves as a child.
+  int32_t runs = 0;
+
   std::vector<Ref<Transform>> levels;
   int32_t inherited_levels = 0;  // of a child context: those that it must leave open
   int32_t depth() const { return static_cast<int32_t>(levels.size()); }

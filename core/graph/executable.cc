@@ -42,21 +42,20 @@ std::vector<std::unique_lock<std::mutex>> lock_runs(std::span<Variable* const> o
 // outer one for ever.
 class Nesting {
  public:
-  explicit Nesting(bool updates) {
-    if (updates && depth_ > 0) {
+  Nesting(Context& ctx, bool updates) : ctx_(ctx) {
+    if (updates && ctx.runs > 0) {
       fail(DLCORE_FAILED_PRECONDITION,
            "executable_run: a run that updates variables cannot start inside another run");
     }
-    ++depth_;
+    ++ctx.runs;
   }
-  ~Nesting() { --depth_; }
+  ~Nesting() { --ctx_.runs; }
   Nesting(const Nesting&) = delete;
   Nesting& operator=(const Nesting&) = delete;
 
  private:
-  static thread_local int depth_;
+  Context& ctx_;
 };
-thread_local int Nesting::depth_ = 0;
 
 }  // namespace
 
@@ -168,7 +167,7 @@ void Executable::plan() {
 void Executable::run(Context& ctx, std::span<Tensor* const> inputs, std::span<TensorRef> outputs) {
   check_inputs(ctx, inputs);
   const std::vector<int64_t> sizes = symbol_sizes(inputs);
-  const Nesting nesting(!written_.empty());
+  const Nesting nesting(ctx, !written_.empty());
   const auto alone = lock_runs(written_);
   ModeGuard modes(ctx);
   ctx.recording = false;

@@ -93,10 +93,10 @@ size_t Lexer::number_end() const {
   const bool hexadecimal = digits == "0x" || digits == "0X";
   for (; end < text_.size(); ++end) {
     const char c = text_[end];
-    const char before = text_[end - 1];
+    const char before = end > next_ ? text_[end - 1] : '\0';
     const bool exponent =
         before == 'p' || before == 'P' || (!hexadecimal && (before == 'e' || before == 'E'));
-    if (!is_word(c) && c != '.' && !((c == '+' || c == '-') && exponent && end > next_)) break;
+    if (!is_word(c) && c != '.' && !((c == '+' || c == '-') && exponent)) break;
   }
   return end;
 }

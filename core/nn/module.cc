@@ -83,7 +83,7 @@ void Module::adopt_children() {
       invalid("{}: child {}, a {}, is inside a {} already, expected a module without a parent",
               layer_.function, i, child.layer_.name, child.parent_->layer_.name);
     }
-    if (child.resolved_.load(std::memory_order_relaxed)) {
+    if (child.variable_count_ > 0 && child.resolved_.load(std::memory_order_relaxed)) {
       fail(DLCORE_FAILED_PRECONDITION,
            "{}: child {}, a {}, has been called or listed already, which fixed the paths of its "
            "variables; build the whole model first",

@@ -4,7 +4,8 @@
 //
 // Variables come into being when a tree is first called, listed, saved or loaded: only then is it
 // known which module is the outermost one, whose number together with the paths decides the initial
-// values. From then on the tree is resolved and can no longer be put inside another one.
+// values. From then on the tree is resolved and, if it has variables, can no longer be put inside
+// another one.
 #pragma once
 
 #include <string>

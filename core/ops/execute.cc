@@ -288,7 +288,7 @@ void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std
   }
   Device& device = inputs.empty() || inputs[0] == nullptr ? ctx.device() : *inputs[0]->device;
   const Dtype key = op.key_input >= 0 ? inputs[static_cast<size_t>(op.key_input)]->dtype : types[0].dtype;
-  if (op.compose != nullptr && find_kernel(device, op, key) == nullptr) {
+  if (op.compose != nullptr && contains(op.composes, key) && find_kernel(device, op, key) == nullptr) {
     ModeGuard modes(ctx);
     ctx.recording = false;  // history is of the op as called
     Context::OnDevice on(ctx, device);

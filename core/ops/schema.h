@@ -144,6 +144,7 @@ struct OpDef {
   // Presents operands to kernels in a form with fewer cases; nullptr: as they are (elementwise: broadcast).
   void (*arrange)(std::span<OperandView> inputs, std::span<OperandView> outputs) = nullptr;
   void (*compose)(Compose&) = nullptr;  // written in other ops; used where a device has no kernel
+  DtypeSet composes = ~DtypeSet{0};     // dtypes of the key input for which `compose` is right
   void (*vjp)(Vjp&) = nullptr;
   // What vjp needs, given which inputs want a gradient (bit i for input i).
   SaveMask (*saves)(uint32_t needs) = nullptr;

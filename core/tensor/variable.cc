@@ -193,8 +193,11 @@ void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
   for (size_t i = 0; i < arrived.size(); ++i) {
     GradientSlot& slot = *arrived[i].slot;
     std::lock_guard<std::mutex> lock(slot.lock);
-    // Meanwhile another thread, or this loop, may have added to it.
-    if (slot.gradient.get() != before[i].get()) sums[i] = (Value(ctx, slot.gradient) + arrived[i].gradient).take();
+    // Meanwhile another thread, or this loop, may have added to it, or a step consumed it.
+    if (slot.gradient.get() != before[i].get()) {
+      const Value& more = arrived[i].gradient;
+      sums[i] = slot.gradient ? (Value(ctx, slot.gradient) + more).take() : more.ref();
+    }
     slot.gradient = std::move(sums[i]);
   }
 }

@@ -64,11 +64,8 @@ dlcore_status copy_to_host(void*, void* queue, void* host, const void* from, uin
   std::optional<Failure> late;
   const dlcore_status status = report(failure, [&] {
     const std::byte* const source = memory().real(from, bytes);
-    queue_of(queue).push([host, source, bytes] {
-      std::memcpy(host, source, bytes);
-      return std::nullopt;
-    });
     late = queue_of(queue).synchronize();
+    if (!late) std::memcpy(host, source, bytes);
   });
   return status == DLCORE_OK ? hand_out(failure, late) : status;
 }

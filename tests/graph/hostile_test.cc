@@ -38,6 +38,8 @@ TEST_F(HostileTest, TheModelTextIsGood) { s.expect_stable(kGood); }
 TEST_F(HostileTest, Located) {
   s.expect_refused("", {"line 1, column 1", "expected 'graph.v1', found the end of the text"});
   s.expect_refused("graph.v2 \"g\" () { return }", {"line 1, column 1", "graph.v2"});
+  for (const char* start : {"0", "-", "%", "\\", "]", "7\"", "\""})
+    s.expect_refused(start, {"line 1, column 1"});
   s.expect_refused("graph.v1 g", {"line 1, column 10", "the graph's name"});
   s.expect_refused("graph.v1 \"\xC3\xA9\" x",
                    {"line 1, column 14", "expected '('"});  // columns count characters

@@ -54,8 +54,8 @@ DLCORE_API DLCORE_VALUE int64_t dlcore_graph_node_count(const dlcore_graph *grap
 
 /* Checks every rule of the form; INVALID_ARGUMENT naming node and rule. */
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_graph_verify(dlcore_context *ctx, const dlcore_graph *graph);
-/* A new graph, after the pass of that name ("dce": drops what no output or update needs). NOT_FOUND lists
- * the passes there are. */
+/* A new graph, after the pass of that name: "dce" drops what no output or update needs, "cse" computes equal
+ * things once. NOT_FOUND lists the passes there are. */
 DLCORE_API DLCORE_HANDLE dlcore_graph *dlcore_graph_apply(dlcore_context *ctx, const dlcore_graph *graph, const char *pass);
 
 /* Makes a graph executable on the context's device. Its state is bound to `variables` by name; NULL (n 0) binds

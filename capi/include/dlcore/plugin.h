@@ -104,6 +104,7 @@ typedef struct dlcore_device_api {
   const char *description; /* one line for people */
   void *self;
 
+  /* Addresses are multiples of 64. */
   dlcore_status (*allocate)(void *self, uint64_t bytes, void **address, dlcore_failure *failure);
   void (*deallocate)(void *self, void *address, uint64_t bytes);
 

@@ -136,7 +136,7 @@ constexpr OpDef op_relu_backward = {
     .name = "relu_backward",
     .family = "activations",
     .doc = "g where y = relu(x) is above 0, else 0.",
-    .inputs = {in("g", kNumericSet), in("y", kNumericSet)},
+    .inputs = {in("g", kFloatSet), in("y", kFloatSet)},
     .traits = kElementwise | kHidden,
     .infer = infer_elementwise,
     .vjp = [](Vjp& r) {

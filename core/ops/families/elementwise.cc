@@ -66,6 +66,7 @@ constexpr OpDef op_erf = unary<d_erf>(kErf, "erf", kFloatSet, saves_x, "The erro
 constexpr OpDef rounding(int32_t number, const char* name, const char* doc) {
   OpDef op = unary<zero_derivative>(number, name, kNumericSet, nullptr, doc);
   op.compose = [](Compose& r) { r.set(0, copy(r.input(0))); };
+  op.composes = kIntegerSet;
   return op;
 }
 constexpr OpDef op_floor = rounding(kFloor, "floor", "The largest integer not above x. Its derivative is 0.");

@@ -17,15 +17,24 @@ Dims without_axis(const Dims& dims, int axis) {
   return rows;
 }
 
-void infer_cross_entropy(Infer& r) {
-  r.need_rank(0, 1);
-  const Dims rows = without_axis(r.dims(0), class_axis(r.rank(0)));
-  if (!(r.dims(1) == rows)) {
-    r.refuse("labels is {}, expected {} for logits {}", r.math.text(r.dims(1)), r.math.text(rows), r.math.text(r.dims(0)));
+// The shape of the rows; `logits` numbers that input, and the labels follow.
+Dims rows_of(Infer& r, int logits) {
+  r.need_rank(logits, 1);
+  const Dims& dims = r.dims(logits);
+  const int axis = class_axis(r.rank(logits));
+  const Dims rows = without_axis(dims, axis);
+  if (!(r.dims(logits + 1) == rows)) {
+    r.refuse("labels is {}, expected {} for logits {}", r.math.text(r.dims(logits + 1)), r.math.text(rows),
+             r.math.text(dims));
   }
-  if (r.dim(0, class_axis(r.rank(0))) == Dim(0)) r.refuse("logits is {}: there are no classes", r.math.text(r.dims(0)));
+  if (r.dim(logits, axis) == Dim(0)) r.refuse("logits is {}: there are no classes", r.math.text(dims));
   const double smoothing = r.attrs.real(2);
   if (!(smoothing >= 0 && smoothing <= 1)) r.refuse("label_smoothing is {}, expected 0 to 1", smoothing);
+  return rows;
+}
+
+void infer_cross_entropy(Infer& r) {
+  const Dims rows = rows_of(r, 0);
   r.set(0, r.dtype(0), r.attrs.text(0) == "none" ? rows : Dims{});
   r.set(1, r.dtype(0), rows);
 }
@@ -88,7 +97,12 @@ constexpr OpDef op_cross_entropy_backward = {
     .attrs = kCrossEntropyAttrs,
     .traits = kHidden,
     .key_input = 1,
-    .infer = [](Infer& r) { r.set(0, r.dtype(1), r.dims(1)); },
+    .infer = [](Infer& r) {
+      const Dims rows = rows_of(r, 1);
+      r.need_same(0, r.attrs.text(0) == "none" ? rows : Dims{});
+      r.need_same(3, rows);
+      r.set(0, r.dtype(1), r.dims(1));
+    },
     .compose = compose_backward,
 };
 

@@ -128,6 +128,10 @@ constexpr OpDef op_layer_norm_backward = {
     .traits = kHidden,
     .infer = [](Infer& r) {
       const int axis = r.axis(0, r.rank(1));
+      r.need_same(0, r.dims(1));
+      if (r.has(2)) r.need_same(2, tail(r.dims(1), axis));
+      r.need_same(3, head(r.dims(1), axis));
+      r.need_same(4, head(r.dims(1), axis));
       r.set(0, r.dtype(1), r.dims(1));
       r.set(1, r.dtype(1), tail(r.dims(1), axis));
       r.set(2, r.dtype(1), tail(r.dims(1), axis));

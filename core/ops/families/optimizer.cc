@@ -14,6 +14,7 @@ void infer_update(Infer& r, int outputs) {
     if (r.has(input)) r.need_same(input, r.dims(0));
     r.set(i, r.dtype(0), r.dims(0));
   }
+  for (int rate = outputs + 1; rate < r.input_count(); ++rate) r.need_same(rate, {});
 }
 
 constexpr InputDef kRate = fixed_in("lr", kFloatSet, "the learning rate, rank 0");
