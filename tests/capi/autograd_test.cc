@@ -11,8 +11,7 @@ class AutogradTest : public ApiTest {
     return dlcore_autograd_watch(ctx_, f64(shape, values));
   }
   std::vector<dlcore_tensor*> grads(dlcore_tensor* y, const std::vector<dlcore_tensor*>& wrt,
-                                    bool create = false, bool retain = false,
-                                    bool unused = false) {
+                                    bool create = false, bool retain = false, bool unused = false) {
     dlcore_grad_options o;
     dlcore_grad_options_init(&o, sizeof o);
     o.create_graph = create;
@@ -203,8 +202,8 @@ TEST_F(AutogradTest, TiesAreSharedAndNothingIsCountedTwice) {
 TEST_F(AutogradTest, AVariableThatIsNotTrainableGetsNoGradient) {
   dlcore_variable* frozen = variable({}, {3}, false);
   dlcore_variable* free = variable({}, {4});
-  dlcore_tensor* y = dlcore_multiply(ctx_, dlcore_variable_read(ctx_, frozen),
-                                     dlcore_variable_read(ctx_, free));
+  dlcore_tensor* y =
+      dlcore_multiply(ctx_, dlcore_variable_read(ctx_, frozen), dlcore_variable_read(ctx_, free));
   EXPECT_EQ(dlcore_backward(ctx_, y), DLCORE_OK);
   EXPECT_EQ(gradient(frozen), Doubles{});
   EXPECT_EQ(gradient(free), Doubles{3});
@@ -293,6 +292,27 @@ TEST_F(AutogradTest, GradcheckAcceptsWhatIsRight) {
   expect_error(DLCORE_INVALID_ARGUMENT, "function is NULL");
 }
 
+// Linear, layer norm, GELU, softmax and both kinds of loss.
+dlcore_status model(void*, dlcore_context* ctx, dlcore_tensor* const* in, int64_t,
+                    dlcore_tensor** output) {
+  const int64_t labels[] = {2, 0}, shape[] = {2};
+  dlcore_tensor* y = dlcore_tensor_i64(ctx, shape, 1, labels, 2);
+  dlcore_tensor* hidden = dlcore_gelu(ctx, dlcore_linear(ctx, in[0], in[1], in[2]));
+  dlcore_tensor* normal = dlcore_layer_norm(ctx, hidden, in[2], in[2]);
+  dlcore_tensor* loss = dlcore_cross_entropy(ctx, normal, y);
+  dlcore_tensor* p = dlcore_softmax(ctx, dlcore_matmul(ctx, normal, in[1]), -1);
+  *output = dlcore_add(ctx, loss, dlcore_mse_loss(ctx, p, dlcore_tanh(ctx, in[0])));
+  return DLCORE_OK;
+}
+
+TEST_F(AutogradTest, AModelHasTheRightSecondDerivatives) {
+  dlcore_tensor* in[] = {f64({2, 3}, {0.3, -0.2, 0.8, 0.5, 0.1, -0.7}),
+                         f64({3, 3}, {0.2, -0.5, 0.4, 0.9, 0.3, -0.1, -0.6, 0.7, 0.25}),
+                         f64({3}, {0.4, -0.3, 0.6})};
+  EXPECT_EQ(dlcore_gradcheck(ctx_, model, nullptr, in, 3, 2, 0), DLCORE_OK);
+  expect_ok();
+}
+
 TEST_F(AutogradTest, GradcheckFunctionsMayFail) {
   dlcore_tensor* x = f64({}, {1});
   const auto fails = [](void*, dlcore_context* ctx, dlcore_tensor* const* inputs, int64_t,
@@ -305,8 +325,9 @@ TEST_F(AutogradTest, GradcheckFunctionsMayFail) {
   ASSERT_NE(dlcore_error_cause(error), nullptr);
   EXPECT_STREQ(dlcore_error_op(dlcore_error_cause(error)), "matmul");
   dlcore_error_release(error);
-  const auto nothing = [](void*, dlcore_context*, dlcore_tensor* const*, int64_t,
-                          dlcore_tensor**) { return dlcore_status{DLCORE_OK}; };
+  const auto nothing = [](void*, dlcore_context*, dlcore_tensor* const*, int64_t, dlcore_tensor**) {
+    return dlcore_status{DLCORE_OK};
+  };
   EXPECT_NE(dlcore_gradcheck(ctx_, nothing, nullptr, &x, 1, 1, 0), DLCORE_OK);
   expect_error(DLCORE_INVALID_ARGUMENT, "made no tensor");
   const auto code = [](void*, dlcore_context*, dlcore_tensor* const*, int64_t, dlcore_tensor**) {

@@ -23,9 +23,9 @@ class ContextThreadTest : public ApiTest {
       return dlcore_op_call_set_output(call, 0, dlcore_op_call_input(call, 0));
     };
     int32_t op = -1;
-    EXPECT_EQ(dlcore_op_register(ctx_, "inside", 1, 1, 0, infer, forward, nullptr, this, nullptr,
-                                 &op),
-              DLCORE_OK);
+    EXPECT_EQ(
+        dlcore_op_register(ctx_, "inside", 1, 1, 0, infer, forward, nullptr, this, nullptr, &op),
+        DLCORE_OK);
     return op;
   }
 
@@ -109,9 +109,8 @@ TEST_F(ContextThreadTest, ACancellationFromAnotherThreadEndsALongRun) {
 }
 
 TEST_F(ContextThreadTest, ACancellationReachesTheCallThatRuns) {
-  const int32_t op = register_op([](dlcore_context* ctx) {
-    std::thread([ctx] { dlcore_context_cancel(ctx); }).join();
-  });
+  const int32_t op = register_op(
+      [](dlcore_context* ctx) { std::thread([ctx] { dlcore_context_cancel(ctx); }).join(); });
   // One op that is made of several: it notices at its next kernel.
   dlcore_tensor* leaf = dlcore_autograd_watch(ctx_, f32({2}, {1, 2}));
   dlcore_tensor* y = op1(op, leaf);

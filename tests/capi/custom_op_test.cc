@@ -35,11 +35,10 @@ dlcore_status square_backward(void* data, dlcore_context* ctx, dlcore_op_call* c
   ++s->backwards;
   s->needed = dlcore_op_call_needs_gradient(call, 0);
   const auto scale = static_cast<double>(dlcore_op_call_attr(call, 0));
-  dlcore_tensor* slope =
-      dlcore_multiply_scalar(ctx, dlcore_op_call_input(call, 0),
-                             (s->wrong_gradient ? 3 : 2) * scale);
-  dlcore_op_call_set_input_gradient(
-      call, 0, dlcore_multiply(ctx, slope, dlcore_op_call_gradient(call, 0)));
+  dlcore_tensor* slope = dlcore_multiply_scalar(ctx, dlcore_op_call_input(call, 0),
+                                                (s->wrong_gradient ? 3 : 2) * scale);
+  dlcore_op_call_set_input_gradient(call, 0,
+                                    dlcore_multiply(ctx, slope, dlcore_op_call_gradient(call, 0)));
   return s->status;
 }
 void square_destroy(void* data) { ++static_cast<Square*>(data)->destroyed; }
@@ -49,10 +48,10 @@ class CustomOpTest : public ApiTest {
   ~CustomOpTest() override { EXPECT_EQ(square_.destroyed, 0); }
   int32_t add(const char* name = "scaled_square", bool differentiable = true) {
     int32_t op = -1;
-    EXPECT_EQ(dlcore_op_register(ctx_, name, 1, 1, 1, square_infer, square_forward,
-                                 differentiable ? square_backward : nullptr, &square_, nullptr,
-                                 &op),
-              DLCORE_OK);
+    EXPECT_EQ(
+        dlcore_op_register(ctx_, name, 1, 1, 1, square_infer, square_forward,
+                           differentiable ? square_backward : nullptr, &square_, nullptr, &op),
+        DLCORE_OK);
     return op;
   }
   dlcore_tensor* call(int32_t op, dlcore_tensor* x, int64_t scale = 1) {
@@ -311,8 +310,8 @@ TEST_F(CustomOpLifeTest, DestroyRunsOnceWhenTheEngineEnds) {
   dlcore_engine* engine = dlcore_engine_open(nullptr, nullptr);
   dlcore_context* ctx = dlcore_context_open(engine, "cpu", 0, 0, nullptr);
   int32_t op = -1;
-  EXPECT_EQ(dlcore_op_register(ctx, "s", 1, 1, 1, square_infer, square_forward, square_backward,
-                               &s, square_destroy, &op),
+  EXPECT_EQ(dlcore_op_register(ctx, "s", 1, 1, 1, square_infer, square_forward, square_backward, &s,
+                               square_destroy, &op),
             DLCORE_OK);
   dlcore_context_close(ctx);
   EXPECT_EQ(s.destroyed, 0);
@@ -325,8 +324,8 @@ TEST_F(CustomOpLifeTest, DestroyRunsBeforeAFailedRegistrationReturns) {
   const auto refused = [&](dlcore_context* ctx, const char* name, int32_t in, int32_t out,
                            int32_t attrs, dlcore_op_callback infer, int32_t* number) {
     Square s;
-    EXPECT_NE(dlcore_op_register(ctx, name, in, out, attrs, infer, square_forward,
-                                 square_backward, &s, square_destroy, number),
+    EXPECT_NE(dlcore_op_register(ctx, name, in, out, attrs, infer, square_forward, square_backward,
+                                 &s, square_destroy, number),
               DLCORE_OK);
     EXPECT_EQ(s.destroyed, 1);
     if (ctx != nullptr) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlcore/engine.h: options, limits, statistics, several engines, and what is left after closing.
+#include <atomic>
+#include <thread>
+
 #include "support.h"
 
 namespace dlcore::test {
@@ -230,6 +233,32 @@ TEST_F(EngineTest, OpeningAndClosingAgainAndAgainReachesAPlateau) {
     if (i % 2 == 0) dlcore_context_close(ctx);
     dlcore_engine_close(engine);
     if (i % 2 != 0) dlcore_context_close(ctx);
+  }
+}
+
+TEST_F(EngineTest, ClosingDuringRunsEndsThem) {
+  for (int round = 0; round < 20; ++round) {
+    dlcore_engine* engine = engine_with(2);
+    std::atomic<int> running{0};
+    std::vector<std::thread> callers;
+    for (int k = 0; k < 3; ++k) {
+      callers.emplace_back([&] {
+        dlcore_context* ctx = dlcore_context_open(engine, "cpu", 0, 0, nullptr);
+        const int64_t shape[] = {150, 150};
+        dlcore_tensor* x = dlcore_full(ctx, shape, 2, 0.5);
+        ++running;
+        dlcore_scope* scope = dlcore_scope_open(ctx);
+        while (dlcore_sum(ctx, dlcore_exp(ctx, dlcore_matmul(ctx, x, x))) != nullptr) {
+          dlcore_scope_reset(ctx, scope);
+        }
+        EXPECT_EQ(dlcore_context_status(ctx), DLCORE_FAILED_PRECONDITION)
+            << dlcore_context_error_message(ctx);
+        dlcore_context_close(ctx);
+      });
+    }
+    while (running < 3) std::this_thread::yield();
+    dlcore_engine_close(engine);
+    for (std::thread& t : callers) t.join();
   }
 }
 

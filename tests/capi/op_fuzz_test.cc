@@ -2,22 +2,13 @@
 // dlcore/op.h: whatever words and tensors an op is given, the answer is a status. The sequences are
 // the same on every run.
 #include <map>
-#include <nlohmann/json.hpp>
-#include <random>
 
-#include "support.h"
+#include "op_random.h"
 
 namespace dlcore::test {
 namespace {
 
 constexpr int kSequences = 20000;
-constexpr int64_t kWords[] = {0,         1,         2,          3,         4,          5,
-                              6,         7,         8,          9,         10,         16,
-                              17,        64,        4096,       4097,      -1,         -2,
-                              -3,        -17,       INT64_MAX,  INT64_MIN, INT32_MAX,  INT32_MIN,
-                              1 << 20,   1LL << 40, 1LL << 61,  -(1LL << 61)};
-constexpr double kReals[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1e-320, 1e308, -1e308, 1e18, -1e18};
-
 class OpFuzzTest : public ApiTest {
  protected:
   OpFuzzTest() {
@@ -47,7 +38,7 @@ class OpFuzzTest : public ApiTest {
         for (int64_t n : shape) count *= n;
         std::vector<char> bytes(static_cast<size_t>(count) * dlcore_dtype_size(d));
         for (char& b : bytes) {
-          b = static_cast<char>(d == DLCORE_BOOL ? random_() % 2 : random_() % 256);
+          b = static_cast<char>(d == DLCORE_BOOL ? below(2) : below(256));
         }
         dlcore_tensor* t =
             dlcore_tensor_create(fuzzed_, d, shape.data(), static_cast<int32_t>(shape.size()),
@@ -61,8 +52,7 @@ class OpFuzzTest : public ApiTest {
       }
     }
     const int64_t wide[] = {2, 5};
-    inputs_.push_back(
-        dlcore_broadcast_to(fuzzed_, dlcore_tensor_scalar_f32(fuzzed_, 2), wide, 2));
+    inputs_.push_back(dlcore_broadcast_to(fuzzed_, dlcore_tensor_scalar_f32(fuzzed_, 2), wide, 2));
     inputs_.push_back(dlcore_tensor_weak_f64(fuzzed_, 0.5));
     inputs_.push_back(dlcore_tensor_weak_i64(fuzzed_, -3));
     inputs_.push_back(dlcore_tensor_weak_bool(fuzzed_, 1));
@@ -72,57 +62,20 @@ class OpFuzzTest : public ApiTest {
     ASSERT_EQ(dlcore_ok(fuzzed_), 1) << dlcore_context_error_message(fuzzed_);
   }
 
-  size_t below(size_t n) { return static_cast<size_t>(random_() % n); }
-  int64_t word() {
-    switch (below(8)) {
-      case 0:
-        return static_cast<int64_t>(random_());
-      case 1:
-        return std::bit_cast<int64_t>(kReals[below(std::size(kReals))]);
-      default:
-        return kWords[below(below(2) == 0 ? 8 : std::size(kWords))];
-    }
-  }
-  // Words of the right form with values that need not make sense.
-  void append_plausible(const nlohmann::json& attr, std::vector<int64_t>& words) {
-    auto type = attr.at("type").get<std::string>();
-    if (type.back() == '?') {
-      type.pop_back();
-      words.push_back(static_cast<int64_t>(below(4) != 0));
-      if (words.back() == 0) return;
-    }
-    if (type == "bool") return words.push_back(static_cast<int64_t>(below(2)));
-    if (type == "dtype") return words.push_back(static_cast<int64_t>(1 + below(10)));
-    if (type == "float") {
-      return words.push_back(std::bit_cast<int64_t>(kReals[below(std::size(kReals))]));
-    }
-    if (type == "string") {
-      const auto choices = attr.at("choices").get<std::vector<std::string>>();
-      const Words text = Words().text(choices[below(choices.size())]);
-      words.insert(words.end(), text.data(), text.data() + text.size());
-      return;
-    }
-    if (type == "int") return words.push_back(word());
-    const size_t n = below(5);
-    words.push_back(static_cast<int64_t>(n));
-    for (size_t i = 0; i < n; ++i) {
-      if (type == "dims") words.push_back(0);
-      words.push_back(below(3) == 0 ? word() : static_cast<int64_t>(below(6)) - 1);
-    }
-  }
-
+  size_t below(size_t n) { return calls_.below(n); }
   void fuzz(int32_t op, const nlohmann::json& entry) {
     std::vector<int64_t> words;
     if (below(2) == 0) {
-      for (size_t n = below(10); n > 0; --n) words.push_back(word());
+      for (size_t n = below(10); n > 0; --n) words.push_back(calls_.word());
     } else {
-      for (const auto& attr : entry.at("attrs")) append_plausible(attr, words);
+      words = calls_.attributes(entry, true);
       if (below(4) == 0 && !words.empty()) words.resize(below(words.size()));
     }
     // As many inputs as the op takes, mostly, and often of one shape.
     const size_t arity = entry.at("inputs").size();
     const size_t n_inputs = below(6) == 0 ? below(8) : arity;
-    const auto& alike = std::next(by_shape_.begin(), static_cast<long>(below(by_shape_.size())))->second;
+    const auto& alike =
+        std::next(by_shape_.begin(), static_cast<long>(below(by_shape_.size())))->second;
     const bool one_shape = below(2) == 0;
     std::vector<dlcore_tensor*> in;
     for (size_t i = 0; i < n_inputs; ++i) {
@@ -136,9 +89,9 @@ class OpFuzzTest : public ApiTest {
     }
     dlcore_tensor* out[3] = {};
     const auto n_outputs = static_cast<int32_t>(below(4));
-    const dlcore_status status = dlcore_op_invoke(
-        fuzzed_, op, in.data(), static_cast<int32_t>(in.size()), words.data(),
-        static_cast<int64_t>(words.size()), out, n_outputs, 0);
+    const dlcore_status status =
+        dlcore_op_invoke(fuzzed_, op, in.data(), static_cast<int32_t>(in.size()), words.data(),
+                         static_cast<int64_t>(words.size()), out, n_outputs, 0);
     ASSERT_GE(status, 0);
     ASSERT_LE(status, 16);
     ASSERT_NE(status, DLCORE_INTERNAL) << dlcore_context_error_message(fuzzed_);
@@ -182,7 +135,7 @@ class OpFuzzTest : public ApiTest {
     dlcore_scope_close(fuzzed_, scope);
   }
 
-  std::mt19937_64 random_{20240601};
+  RandomCalls calls_{20240601};
   dlcore_engine* small_;
   dlcore_context* fuzzed_;
   std::vector<dlcore_tensor*> inputs_;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlcore/tensor.h: elements come back in row-major order, with the dtype and in the number asked for.
+// dlcore/tensor.h: elements come back in row-major order, with the dtype and in the number asked
+// for.
 #include "support.h"
 
 namespace dlcore::test {
 namespace {
 
-constexpr dlcore_dtype kAll[] = {DLCORE_BOOL, DLCORE_U8,   DLCORE_I8,   DLCORE_I16, DLCORE_I32,
-                                 DLCORE_I64,  DLCORE_F16,  DLCORE_BF16, DLCORE_F32, DLCORE_F64};
+constexpr dlcore_dtype kAll[] = {DLCORE_BOOL, DLCORE_U8,  DLCORE_I8,   DLCORE_I16, DLCORE_I32,
+                                 DLCORE_I64,  DLCORE_F16, DLCORE_BF16, DLCORE_F32, DLCORE_F64};
 
 class TensorReadTest : public ApiTest {
  protected:
-  dlcore_tensor* slice(dlcore_tensor* x, const Shape& starts, const Shape& stops,
-                       const Shape& axes, const Shape& steps = {}) {
+  dlcore_tensor* slice(dlcore_tensor* x, const Shape& starts, const Shape& stops, const Shape& axes,
+                       const Shape& steps = {}) {
     dlcore_slice_options o;
     dlcore_slice_options_init(&o, sizeof o);
     o.has_axes = 1;

@@ -7,8 +7,8 @@
 namespace dlcore::test {
 namespace {
 
-constexpr dlcore_dtype kAll[] = {DLCORE_BOOL, DLCORE_U8,   DLCORE_I8,   DLCORE_I16, DLCORE_I32,
-                                 DLCORE_I64,  DLCORE_F16,  DLCORE_BF16, DLCORE_F32, DLCORE_F64};
+constexpr dlcore_dtype kAll[] = {DLCORE_BOOL, DLCORE_U8,  DLCORE_I8,   DLCORE_I16, DLCORE_I32,
+                                 DLCORE_I64,  DLCORE_F16, DLCORE_BF16, DLCORE_F32, DLCORE_F64};
 
 class TensorTest : public ApiTest {
  protected:
@@ -195,8 +195,8 @@ TEST_F(TensorTest, ScalarsOfEachKind) {
 }
 
 TEST_F(TensorTest, WeakScalarsTakeTheDtypeTheyMeet) {
-  for (dlcore_dtype d : {DLCORE_U8, DLCORE_I8, DLCORE_I16, DLCORE_I32, DLCORE_I64, DLCORE_F32,
-                         DLCORE_F64}) {
+  for (dlcore_dtype d :
+       {DLCORE_U8, DLCORE_I8, DLCORE_I16, DLCORE_I32, DLCORE_I64, DLCORE_F32, DLCORE_F64}) {
     dlcore_tensor* x = tensor(d, {2}, {1, 2});
     for (bool left : {false, true}) {
       dlcore_tensor* two = dlcore_tensor_weak_i64(ctx_, 2);

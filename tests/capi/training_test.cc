@@ -66,7 +66,7 @@ class Trainer {
   }
 
  private:
-  static constexpr int64_t kBatch = 96, kIn = 40, kHidden = 64, kClasses = 10;
+  static constexpr int64_t kBatch = 320, kIn = 96, kHidden = 256, kClasses = 10;
 
   void append(dlcore_variable* v, std::string& all) {
     dlcore_tensor* t = dlcore_variable_read(ctx_, v);
@@ -139,6 +139,42 @@ TEST_F(TrainingTest, StepsLeaveNothingBehind) {
   EXPECT_EQ(after.live_bytes, before.live_bytes);
   EXPECT_EQ(after.source_allocations, before.source_allocations);
   EXPECT_EQ(after.peak_bytes, before.peak_bytes);
+}
+
+TEST_F(TrainingTest, MakingModelsAgainAndAgainReachesAPlateau) {
+  dlcore_engine_statistics early = {};
+  for (int i = 0; i < 100; ++i) {
+    {
+      Trainer trainer(engine_, static_cast<uint64_t>(i));
+      trainer.train(1);
+    }
+    if (i == 5) early = statistics();
+  }
+  const dlcore_engine_statistics late = statistics();
+  EXPECT_EQ(late.live_tensors, early.live_tensors);
+  EXPECT_EQ(late.live_bytes, early.live_bytes);
+  EXPECT_EQ(late.cached_bytes, early.cached_bytes);
+  EXPECT_EQ(late.source_allocations, early.source_allocations);
+}
+
+TEST_F(TrainingTest, AMillionCallsLeaveNothingBehind) {
+  dlcore_scope* scope = dlcore_scope_open(ctx_);
+  dlcore_tensor* x = f32({20}, Doubles(20, 1.0));
+  dlcore_tensor* odd = f32({3}, Doubles(3, 1.0));
+  const dlcore_engine_statistics before = statistics();
+  for (int i = 0; i < 333333; ++i) {
+    dlcore_tensor* y = dlcore_add_scalar(ctx_, x, 1);
+    dlcore_tensor* z = dlcore_relu(ctx_, y);
+    if (dlcore_add(ctx_, z, odd) != nullptr) ADD_FAILURE();
+    dlcore_context_clear_error(ctx_);
+    dlcore_tensor_release(y);
+    dlcore_tensor_release(z);
+  }
+  const dlcore_engine_statistics after = statistics();
+  EXPECT_EQ(after.live_tensors, before.live_tensors);
+  EXPECT_EQ(after.live_bytes, before.live_bytes);
+  EXPECT_LE(after.cached_bytes, before.cached_bytes + 4096);
+  dlcore_scope_close(ctx_, scope);
 }
 
 TEST_F(TrainingTest, EveryAllocationMayFailOnce) {

@@ -23,9 +23,7 @@ class TransformTest : public ApiTest {
   dlcore_tensor* tangent(dlcore_transform* level, dlcore_tensor* y) {
     return dlcore_jvp_tangent(ctx_, level, y);
   }
-  void close(dlcore_transform* level) {
-    EXPECT_EQ(dlcore_transform_close(ctx_, level), DLCORE_OK);
-  }
+  void close(dlcore_transform* level) { EXPECT_EQ(dlcore_transform_close(ctx_, level), DLCORE_OK); }
   dlcore_tensor* one() { return f64({}, {1}); }
   dlcore_tensor* mul(dlcore_tensor* a, dlcore_tensor* b) { return dlcore_multiply(ctx_, a, b); }
   dlcore_tensor* add(dlcore_tensor* a, dlcore_tensor* b) { return dlcore_add(ctx_, a, b); }
@@ -138,8 +136,8 @@ TEST_F(TransformTest, VmapOfGradGivesTheGradientOfEachExample) {
   Doubles expected;
   for (size_t e = 0; e < 2; ++e) {
     dlcore_tensor* alone = watch(f64({3}, ws));
-    const Doubles g = read(
-        grad(loss(alone, f64({3}, {xs[3 * e], xs[3 * e + 1], xs[3 * e + 2]})), alone));
+    const Doubles g =
+        read(grad(loss(alone, f64({3}, {xs[3 * e], xs[3 * e + 1], xs[3 * e + 2]})), alone));
     expected.insert(expected.end(), g.begin(), g.end());
   }
   expect_close(copies, expected, 1e-14);

@@ -95,9 +95,9 @@ TEST_F(VariableTest, AssigningForgetsTheHistoryAndWhatIsWeak) {
 TEST_F(VariableTest, WhatWasReadDoesNotChangeWhenTheVariableDoes) {
   dlcore_variable* v = variable({100}, Doubles(100, 1.0));
   dlcore_tensor* before = dlcore_variable_read(ctx_, v);
-  dlcore_optimizer* sgd = dlcore_optimizer_create(
-      ctx_, dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_OPTIMIZERS, "SGD"), nullptr, 0,
-      Words().f(0.5).data(), 1);
+  dlcore_optimizer* sgd =
+      dlcore_optimizer_create(ctx_, dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_OPTIMIZERS, "SGD"),
+                              nullptr, 0, Words().f(0.5).data(), 1);
   EXPECT_EQ(dlcore_optimizer_add_group(ctx_, sgd, &v, 1, nullptr, 0), DLCORE_OK);
   for (int step = 1; step <= 3; ++step) {
     EXPECT_EQ(dlcore_variable_set_gradient(ctx_, v, f32({100}, Doubles(100, 1.0))), DLCORE_OK);
@@ -113,9 +113,9 @@ TEST_F(VariableTest, NorDoesWhatWasAssigned) {
   dlcore_tensor* x = f32({100}, Doubles(100, 1.0));
   dlcore_variable* a = dlcore_variable_create(ctx_, "a", x, 1);
   dlcore_variable* b = dlcore_variable_create(ctx_, "b", x, 1);
-  dlcore_optimizer* sgd = dlcore_optimizer_create(
-      ctx_, dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_OPTIMIZERS, "SGD"), nullptr, 0,
-      Words().f(1).data(), 1);
+  dlcore_optimizer* sgd =
+      dlcore_optimizer_create(ctx_, dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_OPTIMIZERS, "SGD"),
+                              nullptr, 0, Words().f(1).data(), 1);
   EXPECT_EQ(dlcore_optimizer_add_group(ctx_, sgd, &a, 1, nullptr, 0), DLCORE_OK);
   EXPECT_EQ(dlcore_variable_set_gradient(ctx_, a, x), DLCORE_OK);
   dlcore_tensor_release(x);
@@ -146,13 +146,17 @@ TEST_F(VariableTest, FourThreadsAccumulate) {
 }
 
 TEST_F(VariableTest, ThreadsReadTheSameLeafIntoScopesOfTheirOwn) {
-  for (int round = 0; round < 50; ++round) {
+  constexpr int kThreads = 4;
+  for (int round = 0; round < 200; ++round) {
     dlcore_variable* v = variable({50}, Doubles(50, 2.0));
+    std::atomic<int> ready{0};
     std::vector<std::thread> threads;
-    for (uint64_t k = 0; k < 4; ++k) {
+    for (uint64_t k = 0; k < kThreads; ++k) {
       threads.emplace_back([&, k] {
         dlcore_context* ctx = open(k);
-        for (int i = 0; i < 20; ++i) {
+        ++ready;
+        while (ready < kThreads) std::this_thread::yield();
+        for (int i = 0; i < 5; ++i) {
           dlcore_scope* scope = dlcore_scope_open(ctx);
           dlcore_tensor* x = dlcore_variable_read(ctx, v);
           EXPECT_EQ(read_on(ctx, x), Doubles(50, 2.0));
@@ -165,7 +169,7 @@ TEST_F(VariableTest, ThreadsReadTheSameLeafIntoScopesOfTheirOwn) {
       });
     }
     for (std::thread& t : threads) t.join();
-    EXPECT_EQ(read(dlcore_variable_gradient(ctx_, v)), Doubles(50, 4.0 * 80));
+    EXPECT_EQ(read(dlcore_variable_gradient(ctx_, v)), Doubles(50, 4.0 * 5 * kThreads));
     dlcore_variable_release(v);
     if (HasFailure()) break;
   }
@@ -180,9 +184,9 @@ TEST_F(VariableTest, ReadersSeeWholeValues) {
     for (int i = 1; i <= 200; ++i) {
       dlcore_scope* scope = dlcore_scope_open(ctx);
       const std::vector<float> values(4096, static_cast<float>(i));
-      EXPECT_EQ(dlcore_variable_assign(
-                    ctx, v, dlcore_tensor_f32(ctx, shape, 1, values.data(), 4096)),
-                DLCORE_OK);
+      EXPECT_EQ(
+          dlcore_variable_assign(ctx, v, dlcore_tensor_f32(ctx, shape, 1, values.data(), 4096)),
+          DLCORE_OK);
       dlcore_scope_close(ctx, scope);
     }
     dlcore_context_close(ctx);

@@ -21,6 +21,50 @@ TEST_F(PluginTest, NeedsNothingOfTheLibrary) {
   dlclose(plugin);
 }
 
+// A kernel that is lost would go unnoticed where an op may be unsupported.
+TEST_F(PluginTest, HasTheKernelsThatTrainingNeeds) {
+  for (const char* op : {"add",
+                         "subtract",
+                         "multiply",
+                         "divide",
+                         "maximum",
+                         "minimum",
+                         "negative",
+                         "sqrt",
+                         "relu",
+                         "relu_backward",
+                         "equal",
+                         "greater",
+                         "less",
+                         "where",
+                         "astype",
+                         "copy",
+                         "full",
+                         "concat",
+                         "slice_backward",
+                         "sum",
+                         "mean",
+                         "max",
+                         "min",
+                         "argmax",
+                         "softmax",
+                         "log_softmax",
+                         "softmax_backward",
+                         "log_softmax_backward",
+                         "cross_entropy",
+                         "cross_entropy_backward",
+                         "matmul",
+                         "linear",
+                         "sgd_update",
+                         "adam_update",
+                         "global_norm"}) {
+    const int32_t number = dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_OPS, op);
+    EXPECT_EQ(dlcore_op_has_kernel(ctx_, number, DLCORE_F32), 1) << op;
+    EXPECT_EQ(dlcore_op_has_kernel(ctx_, number, DLCORE_F64), 1) << op;
+  }
+  expect_ok();
+}
+
 TEST_F(PluginTest, ServesSeveralEngines) {
   dlcore_engine* other = dlcore_engine_open(nullptr, nullptr);
   load(other);

@@ -87,7 +87,7 @@ def main():
     arguments = options()
     try:
         losses = open(arguments.losses, "w", encoding="ascii") if arguments.losses else contextlib.nullcontext()
-        with losses as file, dl.Engine(threads=arguments.threads) as engine, engine.context(seed=42):
+        with losses as file, dl.Engine(threads=arguments.threads) as engine, engine.context(seed=8):
             train(arguments, file)
     except (dl.Error, OSError) as error:
         print(error, file=sys.stderr)
