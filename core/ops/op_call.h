@@ -25,7 +25,6 @@ class OpCall : public Handle {
   void close() {
     phase = Phase::kClosed;
     for (auto* list : {&inputs, &outputs, &gradients, &input_gradients}) list->clear();
-    tag.store(Tag::kDead, std::memory_order_release);
   }
 };
 

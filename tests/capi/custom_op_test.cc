@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlcore/op.h: ops that a program defines.
-#include <memory>
+#include <set>
 
 #include "support.h"
 
@@ -269,6 +269,20 @@ TEST_F(CustomOpTest, ACallIsOverWhenItsCallbackReturns) {
   EXPECT_EQ(dlcore_tensor_rank(kept_tensor), -1);
   EXPECT_EQ(dlcore_op_call_input_count(nullptr), 0);
   EXPECT_EQ(dlcore_op_call_input(nullptr, 0), nullptr);
+}
+
+TEST_F(CustomOpTest, CallsGiveTheirHandlesBack) {
+  static std::set<void*> calls, contexts;
+  calls.clear();
+  contexts.clear();
+  const int32_t op = with_forward([](void*, dlcore_context* ctx, dlcore_op_call* c) {
+    calls.insert(c);
+    contexts.insert(ctx);
+    return dlcore_op_call_set_output(c, 0, dlcore_op_call_input(c, 0));
+  });
+  for (int i = 0; i < 3000; ++i) dlcore_tensor_release(call(op, f64({}, {1})));
+  EXPECT_LT(calls.size(), 300u);
+  EXPECT_LT(contexts.size(), 300u);
 }
 
 TEST_F(CustomOpTest, TheChildInheritsModesAndRandomNumbers) {

@@ -78,8 +78,7 @@ TEST_F(TensorReadTest, LargeViewsOfEveryRank) {
     const Doubles back = read(permute(x, axes));
     // Element (i_0, ..., i_r) of the reversed view is element (i_r, ..., i_0) of the original.
     for (int64_t flat = 0; flat < count; flat += 7) {
-      int64_t rest = flat, at = 0, stride = 1;
-      for (int axis = 0; axis < rank; ++axis) stride *= shape[static_cast<size_t>(axis)];
+      int64_t rest = flat, at = 0;
       for (int axis = rank; axis-- > 0;) {  // the view's axis 0 is the original's last
         int64_t below = 1;
         for (int k = 0; k < axis; ++k) below *= shape[static_cast<size_t>(k)];
