@@ -22,13 +22,34 @@ namespace dlcore::cpu {
 namespace {
 
 constexpr KernelFile kKernelFiles[] = {
-    binary_kernels,          compare_kernels,       unary_kernels,          math_kernels,
-    select_kernels,          integer_kernels,       copy_kernels,           astype_kernels,
-    float_reduce_kernels,    logsumexp_kernels,     integer_reduce_kernels, arg_reduce_kernels,
-    cumsum_kernels,          softmax_kernels,       softmax_backward_kernels, layer_norm_kernels,
-    layer_norm_backward_kernels, cross_entropy_kernels, update_kernels,     global_norm_kernels,
-    matmul_kernels,          integer_matmul_kernels, concat_kernels,        place_kernels,
-    one_hot_kernels,         fill_kernels,          random_float_kernels,   random_discrete_kernels,
+    binary_kernels,
+    compare_kernels,
+    unary_kernels,
+    math_kernels,
+    select_kernels,
+    integer_kernels,
+    copy_kernels,
+    astype_kernels,
+    float_reduce_kernels,
+    logsumexp_kernels,
+    integer_reduce_kernels,
+    arg_reduce_kernels,
+    cumsum_kernels,
+    softmax_kernels,
+    softmax_backward_kernels,
+    layer_norm_kernels,
+    layer_norm_backward_kernels,
+    cross_entropy_kernels,
+    update_kernels,
+    global_norm_kernels,
+    matmul_kernels,
+    integer_matmul_kernels,
+    concat_kernels,
+    place_kernels,
+    one_hot_kernels,
+    fill_kernels,
+    random_float_kernels,
+    random_discrete_kernels,
 };
 
 // What the functions of the device work on.
@@ -44,7 +65,8 @@ std::vector<dlcore_kernel> kernels_for(int64_t target) {
   for (int64_t wanted : {int64_t{0}, target}) {
     for (KernelFile file : kKernelFiles) {
       for (const TargetKernels& table : file()) {
-        if (table.target == wanted) kernels.insert(kernels.end(), table.kernels.begin(), table.kernels.end());
+        if (table.target == wanted)
+          kernels.insert(kernels.end(), table.kernels.begin(), table.kernels.end());
       }
     }
   }
@@ -54,7 +76,8 @@ std::vector<dlcore_kernel> kernels_for(int64_t target) {
 dlcore_status allocate(void*, uint64_t bytes, void** address, dlcore_failure*) {
   constexpr uint64_t kAlignment = 64;
   if (bytes > UINT64_MAX - kAlignment) return DLCORE_RESOURCE_EXHAUSTED;
-  const uint64_t padded = bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const uint64_t padded =
+      bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
   *address = std::aligned_alloc(kAlignment, padded);
   return *address != nullptr ? DLCORE_OK : DLCORE_RESOURCE_EXHAUSTED;
 }
@@ -73,12 +96,14 @@ dlcore_status queue_open(void* self, void** queue, dlcore_failure*) {
 
 void queue_close(void*, void* queue) { delete static_cast<Queue*>(queue); }
 
-dlcore_status copy_from_host(void*, void*, void* to, const void* host, uint64_t bytes, dlcore_failure*) {
+dlcore_status copy_from_host(void*, void*, void* to, const void* host, uint64_t bytes,
+                             dlcore_failure*) {
   if (bytes > 0) std::memcpy(to, host, bytes);
   return DLCORE_OK;
 }
 
-dlcore_status copy_to_host(void*, void*, void* host, const void* from, uint64_t bytes, dlcore_failure*) {
+dlcore_status copy_to_host(void*, void*, void* host, const void* from, uint64_t bytes,
+                           dlcore_failure*) {
   if (bytes > 0) std::memcpy(host, from, bytes);
   return DLCORE_OK;
 }

@@ -20,8 +20,8 @@ bool processor_has(Isa isa) {
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
              __builtin_cpu_supports("avx512cd") && processor_has(Isa::kAvx2);
     case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-             __builtin_cpu_supports("bmi2");
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     default:
       return true;
   }
@@ -30,7 +30,9 @@ bool processor_has(Isa isa) {
 bool processor_has(Isa isa) { return isa == Isa::kBaseline; }
 #endif
 
-const char* name_of(Isa isa) { return isa == Isa::kAvx512 ? "AVX-512" : isa == Isa::kAvx2 ? "AVX2" : "baseline"; }
+const char* name_of(Isa isa) {
+  return isa == Isa::kAvx512 ? "AVX-512" : isa == Isa::kAvx2 ? "AVX2" : "baseline";
+}
 
 }  // namespace
 
@@ -42,7 +44,8 @@ Isa choose_isa(Isa asked) {
     return Isa::kBaseline;
   }
   if (!processor_has(asked)) {
-    fail(DLCORE_UNAVAILABLE, "engine_open: the processor lacks the instruction set {}", name_of(asked));
+    fail(DLCORE_UNAVAILABLE, "engine_open: the processor lacks the instruction set {}",
+         name_of(asked));
   }
   return asked;
 }

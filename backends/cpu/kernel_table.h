@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How CPU kernels are collected: every kernel file compiles once per instruction set (Highway's
-// foreach_target) and offers one table per instruction set; the device picks the tables of the set that
-// the engine runs on. There is no static registration and no process-wide choice of instruction set.
+// foreach_target) and offers one table per instruction set; the device picks the tables of the set
+// that the engine runs on. There is no static registration and no process-wide choice of
+// instruction set.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,9 @@
 //   #endif
 //
 // A file that gains nothing from vectors includes only this header, defines kKernels in namespace
-// dlcore::cpu::plain inside an anonymous namespace and ends with DLCORE_CPU_PLAIN_KERNEL_FILE(<file>);
-// its kernels serve every instruction set that has none of its own for the same op and dtype.
+// dlcore::cpu::plain inside an anonymous namespace and ends with
+// DLCORE_CPU_PLAIN_KERNEL_FILE(<file>); its kernels serve every instruction set that has none of
+// its own for the same op and dtype.
 //
 // libhwy is not linked: no HWY_EXPORT, HWY_DYNAMIC_DISPATCH, HWY_ASSERT or HWY_ABORT.
 #pragma once
@@ -85,20 +86,20 @@
 #endif
 
 // Defines `name`_kernels(): the tables of every compiled instruction set.
-#define DLCORE_CPU_KERNEL_FILE(name)                                                              \
-  std::span<const TargetKernels> name##_kernels() {                                               \
-    static constexpr TargetKernels kTables[] = {                                                  \
-        DLCORE_CPU_TABLE_SCALAR DLCORE_CPU_TABLE_EMU128 DLCORE_CPU_TABLE_SSSE3                    \
-            DLCORE_CPU_TABLE_SSE4 DLCORE_CPU_TABLE_AVX2 DLCORE_CPU_TABLE_AVX3                     \
-                DLCORE_CPU_TABLE_NEON};                                                           \
-    return kTables;                                                                               \
+#define DLCORE_CPU_KERNEL_FILE(name)                                           \
+  std::span<const TargetKernels> name##_kernels() {                            \
+    static constexpr TargetKernels kTables[] = {                               \
+        DLCORE_CPU_TABLE_SCALAR DLCORE_CPU_TABLE_EMU128 DLCORE_CPU_TABLE_SSSE3 \
+            DLCORE_CPU_TABLE_SSE4 DLCORE_CPU_TABLE_AVX2 DLCORE_CPU_TABLE_AVX3  \
+                DLCORE_CPU_TABLE_NEON};                                        \
+    return kTables;                                                            \
   }
 
 // The same for kernels that are compiled once and serve every instruction set.
-#define DLCORE_CPU_PLAIN_KERNEL_FILE(name)                                                        \
-  std::span<const TargetKernels> name##_kernels() {                                               \
-    static constexpr TargetKernels kTables[] = {TargetKernels{0, plain::kKernels}};               \
-    return kTables;                                                                               \
+#define DLCORE_CPU_PLAIN_KERNEL_FILE(name)                                          \
+  std::span<const TargetKernels> name##_kernels() {                                 \
+    static constexpr TargetKernels kTables[] = {TargetKernels{0, plain::kKernels}}; \
+    return kTables;                                                                 \
   }
 
 namespace dlcore::cpu {

@@ -8,14 +8,29 @@
 using namespace dlcore;
 
 const char* dlcore_status_name(dlcore_status code) {
-  static constexpr const char* kNames[] = {
-      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED", "NOT_FOUND",
-      "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-      "UNIMPLEMENTED", "INTERNAL",   "UNAVAILABLE",       "DATA_LOSS",          "UNAUTHENTICATED"};
+  static constexpr const char* kNames[] = {"OK",
+                                           "CANCELLED",
+                                           "UNKNOWN",
+                                           "INVALID_ARGUMENT",
+                                           "DEADLINE_EXCEEDED",
+                                           "NOT_FOUND",
+                                           "ALREADY_EXISTS",
+                                           "PERMISSION_DENIED",
+                                           "RESOURCE_EXHAUSTED",
+                                           "FAILED_PRECONDITION",
+                                           "ABORTED",
+                                           "OUT_OF_RANGE",
+                                           "UNIMPLEMENTED",
+                                           "INTERNAL",
+                                           "UNAVAILABLE",
+                                           "DATA_LOSS",
+                                           "UNAUTHENTICATED"};
   return code >= 0 && code < 17 ? kNames[code] : "UNKNOWN";
 }
 
-const char* dlcore_dtype_name(dlcore_dtype dtype) { return is_dtype(dtype) ? info(dtype).name : nullptr; }
+const char* dlcore_dtype_name(dlcore_dtype dtype) {
+  return is_dtype(dtype) ? info(dtype).name : nullptr;
+}
 
 dlcore_dtype dlcore_dtype_by_name(const char* name) {
   for (dlcore_dtype d = 1; name != nullptr && d < kDtypeCount; ++d) {

@@ -59,7 +59,8 @@ void refuse_handle(const void* handle, Tag expected, const char* call, const cha
 }
 
 bool is_none(const dlcore_tensor* handle) {
-  return handle != nullptr && reinterpret_cast<const Handle*>(handle)->tag.load(std::memory_order_relaxed) == Tag::kNone;
+  return handle != nullptr &&
+         reinterpret_cast<const Handle*>(handle)->tag.load(std::memory_order_relaxed) == Tag::kNone;
 }
 
 Tensor& need_tensor(Context& ctx, const dlcore_tensor* handle, const char* call, const char* name) {
@@ -75,7 +76,8 @@ Tensor* need_input(Context& ctx, const dlcore_tensor* handle, const char* call, 
     const std::string name = fmt::format("input {}", index);
     refuse_handle(handle, Tag::kTensor, call, name.c_str());
   }
-  if (tensor->engine != &ctx.engine()) invalid("{}: input {} belongs to another engine", call, index);
+  if (tensor->engine != &ctx.engine())
+    invalid("{}: input {} belongs to another engine", call, index);
   return tensor;
 }
 
@@ -90,13 +92,15 @@ std::string need_text(const char* text, const char* call, const char* name) {
 
 int64_t need_count(int64_t count, const void* array, const char* call, const char* name) {
   if (count < 0) invalid("{}: the number of {} is {}, expected 0 or more", call, name, count);
-  if (count > 0 && array == nullptr) invalid("{}: {} is NULL, but their number is {}", call, name, count);
+  if (count > 0 && array == nullptr)
+    invalid("{}: {} is NULL, but their number is {}", call, name, count);
   return count;
 }
 
 Variable& need_variable(Context& ctx, const dlcore_variable* handle, const char* call) {
   Variable& variable = need<Variable>(handle, call, "variable");
-  if (&variable.engine() != &ctx.engine()) invalid("{}: variable '{}' belongs to another engine", call, variable.name());
+  if (&variable.engine() != &ctx.engine())
+    invalid("{}: variable '{}' belongs to another engine", call, variable.name());
   return variable;
 }
 

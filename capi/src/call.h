@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border. Every function of the C API is a thunk: it enters the context, checks its arguments, calls the core, and
-// keeps what was thrown on the context. Nothing gets through.
+// The border. Every function of the C API is a thunk: it enters the context, checks its arguments,
+// calls the core, and keeps what was thrown on the context. Nothing gets through.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,15 @@
 
 namespace dlcore::api {
 
-// The C struct behind each handle type is never defined: pointers are the core's objects under another name.
+// The C struct behind each handle type is never defined: pointers are the core's objects under
+// another name.
 template <class T>
 T* core(const void* handle) {
   return const_cast<T*>(static_cast<const T*>(handle));
 }
 
-// The object behind a handle, or nullptr when it is NULL, closed, or of another type. The program may hold objects
-// that are only lent to it, but tensors only by references of its own.
+// The object behind a handle, or nullptr when it is NULL, closed, or of another type. The program
+// may hold objects that are only lent to it, but tensors only by references of its own.
 template <class T>
 T* live(const void* handle) {
   if (handle == nullptr) return nullptr;
@@ -35,8 +36,10 @@ T* live(const void* handle) {
   return core<T>(handle);
 }
 
-// The same for arguments: throws INVALID_ARGUMENT for NULL or another type, FAILED_PRECONDITION for a closed one.
-[[noreturn]] void refuse_handle(const void* handle, Tag expected, const char* call, const char* name);
+// The same for arguments: throws INVALID_ARGUMENT for NULL or another type, FAILED_PRECONDITION for
+// a closed one.
+[[noreturn]] void refuse_handle(const void* handle, Tag expected, const char* call,
+                                const char* name);
 template <class T>
 T& need(const void* handle, const char* call, const char* name) {
   T* object = live<T>(handle);
@@ -60,7 +63,8 @@ inline Value value_of(Context& ctx, Tensor& t) { return {ctx, TensorRef(&t)}; }
 
 void end_context(Context* ctx);  // that was closed during a call
 
-// One call on a context. False when it may not run: NULL, closed, in use by another thread, or with an error.
+// One call on a context. False when it may not run: NULL, closed, in use by another thread, or with
+// an error.
 class Entry {
  public:
   enum class Kind { kNormal, kAlwaysRuns };
@@ -129,7 +133,8 @@ Public* object_call(dlcore_context* handle, Fn&& fn) noexcept {
 
 // fn(Context&) -> void
 template <class Fn>
-dlcore_status status_call(dlcore_context* handle, Fn&& fn, Entry::Kind kind = Entry::Kind::kNormal) noexcept {
+dlcore_status status_call(dlcore_context* handle, Fn&& fn,
+                          Entry::Kind kind = Entry::Kind::kNormal) noexcept {
   Entry entry(handle, kind);
   if (!entry) return entry.refusal();
   Context& ctx = entry.context();
@@ -148,7 +153,8 @@ dlcore_status status_call(dlcore_context* handle, Fn&& fn, Entry::Kind kind = En
 
 // fn(Context&) -> R
 template <class R, class Fn>
-R value_call(dlcore_context* handle, R failed, Fn&& fn, Entry::Kind kind = Entry::Kind::kNormal) noexcept {
+R value_call(dlcore_context* handle, R failed, Fn&& fn,
+             Entry::Kind kind = Entry::Kind::kNormal) noexcept {
   Entry entry(handle, kind);
   if (!entry) return failed;
   Context& ctx = entry.context();
@@ -163,7 +169,8 @@ R value_call(dlcore_context* handle, R failed, Fn&& fn, Entry::Kind kind = Entry
 // Gives each tensor to the program, all of them or, on failure, none; an empty one becomes NULL.
 void give_all(Context& ctx, std::span<TensorRef> made, dlcore_tensor** outputs);
 
-// Sets up a caller's option or result struct of `size` bytes; what that leaves out of T means defaults.
+// Sets up a caller's option or result struct of `size` bytes; what that leaves out of T means
+// defaults.
 template <class T>
 void init_struct(T* object, uint64_t size) {
   if (object == nullptr || size < sizeof(uint32_t)) return;

@@ -11,7 +11,8 @@ using namespace dlcore;
 
 namespace {
 
-// The text is made when first asked for. It lives as long as the process, so that a pointer to it always may be kept.
+// The text is made when first asked for. It lives as long as the process, so that a pointer to it
+// always may be kept.
 constinit std::atomic<const std::string*> catalogue_text{nullptr};
 
 const std::string* make_text() {

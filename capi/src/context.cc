@@ -42,14 +42,18 @@ const char* dlcore_context_device(const dlcore_context* ctx) {
 }
 
 dlcore_engine* dlcore_context_engine(const dlcore_context* ctx) {
-  return look<dlcore_engine*>(ctx, nullptr, [](Context& c) { return reinterpret_cast<dlcore_engine*>(&c.engine()); });
+  return look<dlcore_engine*>(
+      ctx, nullptr, [](Context& c) { return reinterpret_cast<dlcore_engine*>(&c.engine()); });
 }
 
-int32_t dlcore_ok(const dlcore_context* ctx) { return dlcore_context_status(ctx) == DLCORE_OK ? 1 : 0; }
+int32_t dlcore_ok(const dlcore_context* ctx) {
+  return dlcore_context_status(ctx) == DLCORE_OK ? 1 : 0;
+}
 
 dlcore_status dlcore_context_status(const dlcore_context* handle) {
   return value_call<dlcore_status>(
-      const_cast<dlcore_context*>(handle), live<Context>(handle) == nullptr ? DLCORE_INVALID_ARGUMENT : DLCORE_FAILED_PRECONDITION,
+      const_cast<dlcore_context*>(handle),
+      live<Context>(handle) == nullptr ? DLCORE_INVALID_ARGUMENT : DLCORE_FAILED_PRECONDITION,
       [](Context& c) {
         if (c.ok()) c.take_notices();
         return c.ok() ? dlcore_status{DLCORE_OK} : c.error()->code;
@@ -59,8 +63,8 @@ dlcore_status dlcore_context_status(const dlcore_context* handle) {
 
 const char* dlcore_context_error_message(const dlcore_context* handle) {
   return value_call<const char*>(
-      const_cast<dlcore_context*>(handle), "", [](Context& c) { return c.ok() ? "" : c.error()->message.c_str(); },
-      kAlways);
+      const_cast<dlcore_context*>(handle), "",
+      [](Context& c) { return c.ok() ? "" : c.error()->message.c_str(); }, kAlways);
 }
 
 dlcore_error* dlcore_context_take_error(dlcore_context* handle) {
@@ -76,10 +80,12 @@ dlcore_error* dlcore_context_take_error(dlcore_context* handle) {
 }
 
 void dlcore_context_clear_error(dlcore_context* handle) {
-  status_call(handle, [](Context& c) { c.take_error(); }, kAlways);
+  status_call(
+      handle, [](Context& c) { c.take_error(); }, kAlways);
 }
 
-dlcore_status dlcore_context_set_error(dlcore_context* handle, dlcore_status code, const char* message) {
+dlcore_status dlcore_context_set_error(dlcore_context* handle, dlcore_status code,
+                                       const char* message) {
   return status_call(handle, [&](Context&) {
     const std::string text = need_text(message, "context_set_error", "message");
     if (code <= DLCORE_OK || code > DLCORE_UNAUTHENTICATED) {
@@ -107,7 +113,8 @@ const dlcore_error* dlcore_error_cause(const dlcore_error* error) {
 }
 void dlcore_error_release(dlcore_error* error) {
   // A cause is lent by its error and has no reference of the program's to give up.
-  if (ErrorHandle* e = live<ErrorHandle>(error); e != nullptr && e->held_by_program()) release<ErrorHandle>(error);
+  if (ErrorHandle* e = live<ErrorHandle>(error); e != nullptr && e->held_by_program())
+    release<ErrorHandle>(error);
 }
 
 void dlcore_context_cancel(dlcore_context* handle) {
@@ -125,11 +132,16 @@ dlcore_status dlcore_context_synchronize(dlcore_context* handle) {
   return status_call(handle, [](Context& c) { c.synchronize(); });
 }
 
-int32_t dlcore_context_set_recording(dlcore_context* ctx, int32_t on) { return swap_mode(ctx, &Context::recording, on); }
-int32_t dlcore_context_set_training(dlcore_context* ctx, int32_t on) { return swap_mode(ctx, &Context::training, on); }
+int32_t dlcore_context_set_recording(dlcore_context* ctx, int32_t on) {
+  return swap_mode(ctx, &Context::recording, on);
+}
+int32_t dlcore_context_set_training(dlcore_context* ctx, int32_t on) {
+  return swap_mode(ctx, &Context::training, on);
+}
 int32_t dlcore_context_is_recording(const dlcore_context* ctx) {
   return value_call<int32_t>(
-      const_cast<dlcore_context*>(ctx), -1, [](Context& c) { return c.recording ? 1 : 0; }, kAlways);
+      const_cast<dlcore_context*>(ctx), -1, [](Context& c) { return c.recording ? 1 : 0; },
+      kAlways);
 }
 int32_t dlcore_context_is_training(const dlcore_context* ctx) {
   return value_call<int32_t>(
@@ -141,13 +153,14 @@ dlcore_status dlcore_context_set_seed(dlcore_context* handle, uint64_t seed) {
 }
 
 dlcore_variable* dlcore_context_generator(dlcore_context* handle) {
-  return value_call<dlcore_variable*>(handle, nullptr,
-                                      [](Context& c) { return reinterpret_cast<dlcore_variable*>(&c.generator()); });
+  return value_call<dlcore_variable*>(handle, nullptr, [](Context& c) {
+    return reinterpret_cast<dlcore_variable*>(&c.generator());
+  });
 }
 
 dlcore_scope* dlcore_scope_open(dlcore_context* handle) {
-  return value_call<dlcore_scope*>(handle, nullptr,
-                                   [](Context& c) { return reinterpret_cast<dlcore_scope*>(c.open_scope()); });
+  return value_call<dlcore_scope*>(
+      handle, nullptr, [](Context& c) { return reinterpret_cast<dlcore_scope*>(c.open_scope()); });
 }
 
 dlcore_tensor* dlcore_scope_keep(dlcore_context* handle, dlcore_tensor* tensor) {

@@ -23,9 +23,11 @@ dlcore_error* current_error() noexcept {
     } catch (const Error& e) {
       return reinterpret_cast<dlcore_error*>(give_error(std::make_shared<Error>(e)));
     } catch (const std::bad_alloc&) {
-      return reinterpret_cast<dlcore_error*>(give_error(std::make_shared<Error>(DLCORE_RESOURCE_EXHAUSTED, "out of memory")));
+      return reinterpret_cast<dlcore_error*>(
+          give_error(std::make_shared<Error>(DLCORE_RESOURCE_EXHAUSTED, "out of memory")));
     } catch (const std::exception& e) {
-      return reinterpret_cast<dlcore_error*>(give_error(std::make_shared<Error>(DLCORE_INTERNAL, e.what())));
+      return reinterpret_cast<dlcore_error*>(
+          give_error(std::make_shared<Error>(DLCORE_INTERNAL, e.what())));
     }
   } catch (...) {
     return nullptr;
@@ -59,10 +61,13 @@ EngineOptions options_of(const dlcore_engine_options* given) {
   if (given == nullptr) return options;
   dlcore_engine_options o;
   dlcore_engine_options_init(&o, sizeof o);
-  if (given->struct_size < sizeof(uint32_t)) invalid("engine_open: options.struct_size is {}; use engine_options_init", given->struct_size);
+  if (given->struct_size < sizeof(uint32_t))
+    invalid("engine_open: options.struct_size is {}; use engine_options_init", given->struct_size);
   std::memcpy(&o, given, std::min<size_t>(given->struct_size, sizeof o));
-  if (o.threads < 0 || o.threads > 4096) invalid("engine_open: threads is {}, expected 0 to 4096", o.threads);
-  if (o.isa < DLCORE_ISA_BEST || o.isa > DLCORE_ISA_AVX512) invalid("engine_open: isa is {}, expected 0 to 3", o.isa);
+  if (o.threads < 0 || o.threads > 4096)
+    invalid("engine_open: threads is {}, expected 0 to 4096", o.threads);
+  if (o.isa < DLCORE_ISA_BEST || o.isa > DLCORE_ISA_AVX512)
+    invalid("engine_open: isa is {}, expected 0 to 3", o.isa);
   options.threads = o.threads;
   options.memory_limit = o.memory_limit;
   options.isa = static_cast<Isa>(o.isa);
@@ -71,7 +76,9 @@ EngineOptions options_of(const dlcore_engine_options* given) {
 
 }  // namespace
 
-void dlcore_engine_options_init(dlcore_engine_options* options, uint64_t size) { init_struct(options, size); }
+void dlcore_engine_options_init(dlcore_engine_options* options, uint64_t size) {
+  init_struct(options, size);
+}
 
 dlcore_engine* dlcore_engine_open(const dlcore_engine_options* options, dlcore_error** error) {
   return without_context<dlcore_engine*>(error, nullptr, [&] {
@@ -91,7 +98,8 @@ void dlcore_engine_close(dlcore_engine* engine) {
   release<Engine>(engine);
 }
 
-dlcore_status dlcore_engine_load_plugin(dlcore_engine* engine, const char* path, dlcore_error** error) {
+dlcore_status dlcore_engine_load_plugin(dlcore_engine* engine, const char* path,
+                                        dlcore_error** error) {
   return without_context<dlcore_status>(error, DLCORE_INTERNAL, [&] {
     Engine& e = need<Engine>(engine, "engine_load_plugin", "engine");
     load_plugin(e, need_text(path, "engine_load_plugin", "path"));
@@ -110,9 +118,11 @@ const char* dlcore_engine_device_name(const dlcore_engine* engine, int64_t index
   return device == nullptr ? nullptr : device->name().c_str();
 }
 
-dlcore_status dlcore_engine_get_statistics(const dlcore_engine* engine, dlcore_engine_statistics* statistics) {
+dlcore_status dlcore_engine_get_statistics(const dlcore_engine* engine,
+                                           dlcore_engine_statistics* statistics) {
   Engine* e = live<Engine>(engine);
-  if (e == nullptr || statistics == nullptr || statistics->struct_size < sizeof(uint32_t)) return DLCORE_INVALID_ARGUMENT;
+  if (e == nullptr || statistics == nullptr || statistics->struct_size < sizeof(uint32_t))
+    return DLCORE_INVALID_ARGUMENT;
   return without_context<dlcore_status>(nullptr, DLCORE_INTERNAL, [&] {
     dlcore_engine_statistics s;
     std::memset(&s, 0, sizeof s);
@@ -151,13 +161,15 @@ void dlcore_engine_trim(dlcore_engine* engine) {
 
 void dlcore_engine_fail_allocation(dlcore_engine* engine, int64_t n) {
   Engine* e = live<Engine>(engine);
-  for (int64_t i = 0; e != nullptr && i < e->device_count(); ++i) e->device_at(i)->allocator().set_fail_after(n);
+  for (int64_t i = 0; e != nullptr && i < e->device_count(); ++i)
+    e->device_at(i)->allocator().set_fail_after(n);
 }
 
-// ---- Opening contexts, which is done without one. ---------------------------------------------------
+// ---- Opening contexts, which is done without one.
+// ---------------------------------------------------
 
-dlcore_context* dlcore_context_open(dlcore_engine* engine, const char* device, uint64_t seed, uint64_t flags,
-                                    dlcore_error** error) {
+dlcore_context* dlcore_context_open(dlcore_engine* engine, const char* device, uint64_t seed,
+                                    uint64_t flags, dlcore_error** error) {
   return without_context<dlcore_context*>(error, nullptr, [&] {
     Engine& e = need<Engine>(engine, "context_open", "engine");
     const std::string name = need_text(device, "context_open", "device");
@@ -167,7 +179,8 @@ dlcore_context* dlcore_context_open(dlcore_engine* engine, const char* device, u
     }
     Device* found = e.find_device(name);
     if (found == nullptr) {
-      fail(DLCORE_NOT_FOUND, "context_open: no device '{}'; this engine has {}", name, e.device_names());
+      fail(DLCORE_NOT_FOUND, "context_open: no device '{}'; this engine has {}", name,
+           e.device_names());
     }
     Ref<Context> ctx = make_ref<Context>(Ref<Engine>(&e), *found, seed, flags);
     ctx->give_to_program();

@@ -28,12 +28,14 @@ std::span<const int64_t> need_words(const int64_t* words, int64_t n, const char*
 }
 
 template <size_t N>
-dlcore_tensor* call_fixed(dlcore_context* ctx, int32_t number, const std::array<dlcore_tensor*, N>& handles,
-                          const int64_t* words, int64_t n_words) {
+dlcore_tensor* call_fixed(dlcore_context* ctx, int32_t number,
+                          const std::array<dlcore_tensor*, N>& handles, const int64_t* words,
+                          int64_t n_words) {
   return tensor_call(ctx, [&](Context& c) {
     const OpDef& op = need_op(c, number);
     std::array<Tensor*, N> inputs;
-    for (size_t i = 0; i < N; ++i) inputs[i] = need_input(c, handles[i], op.name, static_cast<int64_t>(i));
+    for (size_t i = 0; i < N; ++i)
+      inputs[i] = need_input(c, handles[i], op.name, static_cast<int64_t>(i));
     return invoke1(c, op, inputs, need_words(words, n_words, op.name));
   });
 }
@@ -53,30 +55,35 @@ template <class Fn>
 dlcore_status call_status(dlcore_op_call* handle, Fn&& fn) {
   OpCall* call = open_call(handle);
   if (call == nullptr) return DLCORE_FAILED_PRECONDITION;
-  return status_call(reinterpret_cast<dlcore_context*>(call->child), [&](Context& child) { fn(*call, child); });
+  return status_call(reinterpret_cast<dlcore_context*>(call->child),
+                     [&](Context& child) { fn(*call, child); });
 }
 
 size_t need_index(int32_t index, size_t size, const char* what) {
-  if (index < 0 || static_cast<size_t>(index) >= size) invalid("{}: index is {}, expected 0 to {}", what, index, size - 1);
+  if (index < 0 || static_cast<size_t>(index) >= size)
+    invalid("{}: index is {}, expected 0 to {}", what, index, size - 1);
   return static_cast<size_t>(index);
 }
 
 }  // namespace
 
-dlcore_status dlcore_op_invoke(dlcore_context* ctx, int32_t number, dlcore_tensor* const* inputs, int32_t n_inputs,
-                               const int64_t* attrs, int64_t n_words, dlcore_tensor** outputs, int32_t n_outputs,
-                               uint64_t flags) {
+dlcore_status dlcore_op_invoke(dlcore_context* ctx, int32_t number, dlcore_tensor* const* inputs,
+                               int32_t n_inputs, const int64_t* attrs, int64_t n_words,
+                               dlcore_tensor** outputs, int32_t n_outputs, uint64_t flags) {
   return status_call(ctx, [&](Context& c) {
     const OpDef& op = need_op(c, number);
     if (flags != 0) invalid("{}: flags is {:#x}, expected 0", op.name, flags);
-    if (n_inputs > DLCORE_MAX_OP_INPUTS) invalid("{}: {} inputs were given, expected at most {}", op.name, n_inputs, int{DLCORE_MAX_OP_INPUTS});
+    if (n_inputs > DLCORE_MAX_OP_INPUTS)
+      invalid("{}: {} inputs were given, expected at most {}", op.name, n_inputs,
+              int{DLCORE_MAX_OP_INPUTS});
     const int64_t n = need_count(n_inputs, inputs, op.name, "inputs");
     const int64_t m = need_count(n_outputs, outputs, op.name, "outputs");
     if (m > static_cast<int64_t>(op.outputs.size())) {
       invalid("{}: {} outputs are asked for, but it has {}", op.name, m, op.outputs.size());
     }
     std::array<Tensor*, DLCORE_MAX_OP_INPUTS> tensors;
-    for (int64_t i = 0; i < n; ++i) tensors[static_cast<size_t>(i)] = need_input(c, inputs[i], op.name, i);
+    for (int64_t i = 0; i < n; ++i)
+      tensors[static_cast<size_t>(i)] = need_input(c, inputs[i], op.name, i);
     std::array<TensorRef, DLCORE_MAX_OP_OUTPUTS> made;
     invoke(c, op, {tensors.data(), static_cast<size_t>(n)}, need_words(attrs, n_words, op.name),
            {made.data(), static_cast<size_t>(m)});
@@ -84,26 +91,29 @@ dlcore_status dlcore_op_invoke(dlcore_context* ctx, int32_t number, dlcore_tenso
   });
 }
 
-dlcore_tensor* dlcore_op_call0(dlcore_context* ctx, int32_t op, const int64_t* attrs, int64_t n_words) {
+dlcore_tensor* dlcore_op_call0(dlcore_context* ctx, int32_t op, const int64_t* attrs,
+                               int64_t n_words) {
   return call_fixed<0>(ctx, op, {}, attrs, n_words);
 }
-dlcore_tensor* dlcore_op_call1(dlcore_context* ctx, int32_t op, dlcore_tensor* a, const int64_t* attrs, int64_t n_words) {
+dlcore_tensor* dlcore_op_call1(dlcore_context* ctx, int32_t op, dlcore_tensor* a,
+                               const int64_t* attrs, int64_t n_words) {
   return call_fixed<1>(ctx, op, {a}, attrs, n_words);
 }
-dlcore_tensor* dlcore_op_call2(dlcore_context* ctx, int32_t op, dlcore_tensor* a, dlcore_tensor* b, const int64_t* attrs,
-                               int64_t n_words) {
+dlcore_tensor* dlcore_op_call2(dlcore_context* ctx, int32_t op, dlcore_tensor* a, dlcore_tensor* b,
+                               const int64_t* attrs, int64_t n_words) {
   return call_fixed<2>(ctx, op, {a, b}, attrs, n_words);
 }
-dlcore_tensor* dlcore_op_call3(dlcore_context* ctx, int32_t op, dlcore_tensor* a, dlcore_tensor* b, dlcore_tensor* c,
-                               const int64_t* attrs, int64_t n_words) {
+dlcore_tensor* dlcore_op_call3(dlcore_context* ctx, int32_t op, dlcore_tensor* a, dlcore_tensor* b,
+                               dlcore_tensor* c, const int64_t* attrs, int64_t n_words) {
   return call_fixed<3>(ctx, op, {a, b, c}, attrs, n_words);
 }
 
-dlcore_tensor* dlcore_op_call_scalar(dlcore_context* ctx, int32_t number, dlcore_tensor* x, int32_t scalar_kind,
-                                     int64_t word, int32_t side) {
+dlcore_tensor* dlcore_op_call_scalar(dlcore_context* ctx, int32_t number, dlcore_tensor* x,
+                                     int32_t scalar_kind, int64_t word, int32_t side) {
   return tensor_call(ctx, [&](Context& c) {
     const OpDef& op = need_op(c, number);
-    if (op.inputs.size() != 2 || op.variadic()) invalid("{}: op_call_scalar takes ops of two inputs", op.name);
+    if (op.inputs.size() != 2 || op.variadic())
+      invalid("{}: op_call_scalar takes ops of two inputs", op.name);
     if (side != 0 && side != 1) invalid("{}: side is {}, expected 0 or 1", op.name, side);
     Tensor* tensor = need_input(c, x, op.name, side);
     Value scalar;
@@ -134,7 +144,9 @@ int32_t dlcore_catalogue_find(dlcore_context* ctx, int32_t catalogue, const char
     const std::string wanted = need_text(name, "catalogue_find", "name");
     const int32_t number = catalogue_find(c.engine().ops(), catalogue, wanted);
     if (number >= 0) return number;
-    const OpDef* custom = catalogue == DLCORE_CATALOGUE_OPS ? c.engine().custom_ops().find(std::string_view(wanted)) : nullptr;
+    const OpDef* custom = catalogue == DLCORE_CATALOGUE_OPS
+                              ? c.engine().custom_ops().find(std::string_view(wanted))
+                              : nullptr;
     if (custom != nullptr) return custom->number;
     const std::string_view hint = catalogue_hint(catalogue, wanted);
     if (hint.empty()) fail(DLCORE_NOT_FOUND, "catalogue_find: no '{}'", wanted);
@@ -160,14 +172,16 @@ int32_t dlcore_op_has_kernel(dlcore_context* ctx, int32_t number, dlcore_dtype d
   });
 }
 
-dlcore_status dlcore_op_register(dlcore_context* ctx, const char* name, int32_t n_inputs, int32_t n_outputs,
-                                 int32_t n_attrs, dlcore_op_callback infer, dlcore_op_callback forward,
-                                 dlcore_op_callback backward, void* user_data, void (*destroy)(void*), int32_t* number) {
+dlcore_status dlcore_op_register(dlcore_context* ctx, const char* name, int32_t n_inputs,
+                                 int32_t n_outputs, int32_t n_attrs, dlcore_op_callback infer,
+                                 dlcore_op_callback forward, dlcore_op_callback backward,
+                                 void* user_data, void (*destroy)(void*), int32_t* number) {
   // What takes over user_data: from here on `destroy` runs exactly once, whatever happens.
   std::unique_ptr<CustomOp> op(new (std::nothrow) CustomOp);
   if (op == nullptr) {
     if (destroy != nullptr) destroy(user_data);
-    return status_call(ctx, [](Context&) { fail(DLCORE_RESOURCE_EXHAUSTED, "op_register: out of memory"); });
+    return status_call(
+        ctx, [](Context&) { fail(DLCORE_RESOURCE_EXHAUSTED, "op_register: out of memory"); });
   }
   op->user_data = user_data;
   op->destroy = destroy;
@@ -176,8 +190,10 @@ dlcore_status dlcore_op_register(dlcore_context* ctx, const char* name, int32_t 
     need_pointer(reinterpret_cast<const void*>(infer), "op_register", "infer");
     need_pointer(reinterpret_cast<const void*>(forward), "op_register", "forward");
     need_pointer(number, "op_register", "op");
-    if (n_inputs < 1 || n_inputs > 6) invalid("op_register: n_inputs is {}, expected 1 to 6", n_inputs);
-    if (n_outputs < 1 || n_outputs > 3) invalid("op_register: n_outputs is {}, expected 1 to 3", n_outputs);
+    if (n_inputs < 1 || n_inputs > 6)
+      invalid("op_register: n_inputs is {}, expected 1 to 6", n_inputs);
+    if (n_outputs < 1 || n_outputs > 3)
+      invalid("op_register: n_outputs is {}, expected 1 to 3", n_outputs);
     if (n_attrs < 0 || n_attrs > 6) invalid("op_register: n_attrs is {}, expected 0 to 6", n_attrs);
     if (c.engine().ops().find(op->name) != nullptr) {
       fail(DLCORE_ALREADY_EXISTS, "op_register: '{}' is a built-in op", op->name);
@@ -208,21 +224,29 @@ dlcore_tensor* dlcore_op_call_gradient(dlcore_op_call* call, int32_t index) {
 }
 int32_t dlcore_op_call_needs_gradient(const dlcore_op_call* call, int32_t index) {
   OpCall* c = open_call(call);
-  return c != nullptr && index >= 0 && static_cast<size_t>(index) < c->needs.size() && c->needs[static_cast<size_t>(index)] ? 1 : 0;
+  return c != nullptr && index >= 0 && static_cast<size_t>(index) < c->needs.size() &&
+                 c->needs[static_cast<size_t>(index)]
+             ? 1
+             : 0;
 }
 int64_t dlcore_op_call_attr(const dlcore_op_call* call, int32_t index) {
   OpCall* c = open_call(call);
-  return c != nullptr && index >= 0 && static_cast<size_t>(index) < c->attrs.size() ? c->attrs[static_cast<size_t>(index)] : 0;
+  return c != nullptr && index >= 0 && static_cast<size_t>(index) < c->attrs.size()
+             ? c->attrs[static_cast<size_t>(index)]
+             : 0;
 }
 
-dlcore_status dlcore_op_call_set_output_type(dlcore_op_call* call, int32_t index, dlcore_dtype dtype,
-                                             const int64_t* shape, int32_t rank) {
+dlcore_status dlcore_op_call_set_output_type(dlcore_op_call* call, int32_t index,
+                                             dlcore_dtype dtype, const int64_t* shape,
+                                             int32_t rank) {
   return call_status(call, [&](OpCall& c, Context&) {
     constexpr const char* kCall = "op_call_set_output_type";
-    if (c.phase != OpCall::Phase::kInfer) fail(DLCORE_FAILED_PRECONDITION, "{}: only infer sets types", kCall);
+    if (c.phase != OpCall::Phase::kInfer)
+      fail(DLCORE_FAILED_PRECONDITION, "{}: only infer sets types", kCall);
     TensorType& type = c.output_types[need_index(index, c.output_types.size(), kCall)];
     if (!is_dtype(dtype)) invalid("{}: dtype is {}, which is none", kCall, dtype);
-    if (rank < 0 || rank > DLCORE_MAX_RANK) invalid("{}: rank is {}, expected 0 to {}", kCall, rank, int{DLCORE_MAX_RANK});
+    if (rank < 0 || rank > DLCORE_MAX_RANK)
+      invalid("{}: rank is {}, expected 0 to {}", kCall, rank, int{DLCORE_MAX_RANK});
     if (rank > 0) need_pointer(shape, kCall, "shape");
     checked_count({shape, static_cast<size_t>(rank)}, dtype);
     type.dtype = dtype;
@@ -231,10 +255,12 @@ dlcore_status dlcore_op_call_set_output_type(dlcore_op_call* call, int32_t index
   });
 }
 
-dlcore_status dlcore_op_call_set_output_like(dlcore_op_call* call, int32_t index, const dlcore_tensor* like) {
+dlcore_status dlcore_op_call_set_output_like(dlcore_op_call* call, int32_t index,
+                                             const dlcore_tensor* like) {
   return call_status(call, [&](OpCall& c, Context& child) {
     constexpr const char* kCall = "op_call_set_output_like";
-    if (c.phase != OpCall::Phase::kInfer) fail(DLCORE_FAILED_PRECONDITION, "{}: only infer sets types", kCall);
+    if (c.phase != OpCall::Phase::kInfer)
+      fail(DLCORE_FAILED_PRECONDITION, "{}: only infer sets types", kCall);
     TensorType type = type_of(&need_tensor(child, like, kCall, "like"));
     type.weak = false;
     c.output_types[need_index(index, c.output_types.size(), kCall)] = type;
@@ -244,15 +270,20 @@ dlcore_status dlcore_op_call_set_output_like(dlcore_op_call* call, int32_t index
 dlcore_status dlcore_op_call_set_output(dlcore_op_call* call, int32_t index, dlcore_tensor* value) {
   return call_status(call, [&](OpCall& c, Context& child) {
     constexpr const char* kCall = "op_call_set_output";
-    if (c.phase != OpCall::Phase::kForward) fail(DLCORE_FAILED_PRECONDITION, "{}: only forward sets outputs", kCall);
-    c.outputs[need_index(index, c.outputs.size(), kCall)] = TensorRef(&need_tensor(child, value, kCall, "value"));
+    if (c.phase != OpCall::Phase::kForward)
+      fail(DLCORE_FAILED_PRECONDITION, "{}: only forward sets outputs", kCall);
+    c.outputs[need_index(index, c.outputs.size(), kCall)] =
+        TensorRef(&need_tensor(child, value, kCall, "value"));
   });
 }
 
-dlcore_status dlcore_op_call_set_input_gradient(dlcore_op_call* call, int32_t index, dlcore_tensor* value) {
+dlcore_status dlcore_op_call_set_input_gradient(dlcore_op_call* call, int32_t index,
+                                                dlcore_tensor* value) {
   return call_status(call, [&](OpCall& c, Context& child) {
     constexpr const char* kCall = "op_call_set_input_gradient";
-    if (c.phase != OpCall::Phase::kBackward) fail(DLCORE_FAILED_PRECONDITION, "{}: only backward sets gradients", kCall);
-    c.input_gradients[need_index(index, c.input_gradients.size(), kCall)] = TensorRef(&need_tensor(child, value, kCall, "value"));
+    if (c.phase != OpCall::Phase::kBackward)
+      fail(DLCORE_FAILED_PRECONDITION, "{}: only backward sets gradients", kCall);
+    c.input_gradients[need_index(index, c.input_gradients.size(), kCall)] =
+        TensorRef(&need_tensor(child, value, kCall, "value"));
   });
 }

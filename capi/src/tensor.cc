@@ -19,7 +19,8 @@ namespace {
 constinit Handle none_tensor(Tag::kNone);
 
 std::span<const int64_t> need_shape(const int64_t* shape, int32_t rank, const char* call) {
-  if (rank < 0 || rank > DLCORE_MAX_RANK) invalid("{}: rank is {}, expected 0 to {}", call, rank, int{DLCORE_MAX_RANK});
+  if (rank < 0 || rank > DLCORE_MAX_RANK)
+    invalid("{}: rank is {}, expected 0 to {}", call, rank, int{DLCORE_MAX_RANK});
   if (rank > 0) need_pointer(shape, call, "shape");
   return {shape, static_cast<size_t>(rank)};
 }
@@ -40,11 +41,13 @@ int64_t count_of(std::span<const int64_t> shape, Dtype dtype, const char* call) 
 void need_bools(const void* data, int64_t count, const char* call) {
   const auto* bytes = static_cast<const uint8_t*>(data);
   for (int64_t i = 0; i < count; ++i) {
-    if (bytes[i] > 1) invalid("{}: byte {} of a bool tensor is {}, expected 0 or 1", call, i, bytes[i]);
+    if (bytes[i] > 1)
+      invalid("{}: byte {} of a bool tensor is {}, expected 0 or 1", call, i, bytes[i]);
   }
 }
 
-TensorRef from_host(Context& ctx, const char* call, Dtype dtype, std::span<const int64_t> shape, const void* data) {
+TensorRef from_host(Context& ctx, const char* call, Dtype dtype, std::span<const int64_t> shape,
+                    const void* data) {
   const int64_t count = count_of(shape, dtype, call);
   if (count > 0) need_pointer(data, call, "data");
   if (dtype == DLCORE_BOOL) need_bools(data, count, call);
@@ -54,8 +57,8 @@ TensorRef from_host(Context& ctx, const char* call, Dtype dtype, std::span<const
 }
 
 template <class T>
-dlcore_tensor* from_elements(dlcore_context* handle, const char* call, Dtype dtype, const int64_t* shape, int32_t rank,
-                             const T* data, int64_t count) {
+dlcore_tensor* from_elements(dlcore_context* handle, const char* call, Dtype dtype,
+                             const int64_t* shape, int32_t rank, const T* data, int64_t count) {
   return tensor_call(handle, [&](Context& c) {
     const auto dims = need_shape(shape, rank, call);
     const int64_t expected = count_of(dims, dtype, call);
@@ -80,26 +83,33 @@ dlcore_tensor* scalar(dlcore_context* handle, Dtype dtype, T value, bool weak) {
 Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const char* call) {
   Tensor& tensor = need_tensor(ctx, handle, call, "tensor");
   if (tensor.leveled()) {
-    fail(DLCORE_FAILED_PRECONDITION, "{}: the tensor belongs to a transform level; lower it, or take its primal or tangent", call);
+    fail(DLCORE_FAILED_PRECONDITION,
+         "{}: the tensor belongs to a transform level; lower it, or take its primal or tangent",
+         call);
   }
   if (tensor.symbolic()) {
-    const std::string origin = ctx.capture ? ctx.capture->origin(tensor) : "a capture that has ended";
-    fail(DLCORE_FAILED_PRECONDITION, "{}: the tensor is a value of a captured graph and has no elements yet; it was made by {}",
+    const std::string origin =
+        ctx.capture ? ctx.capture->origin(tensor) : "a capture that has ended";
+    fail(DLCORE_FAILED_PRECONDITION,
+         "{}: the tensor is a value of a captured graph and has no elements yet; it was made by {}",
          call, origin);
   }
   if (tensor.data == nullptr) {
-    fail(DLCORE_FAILED_PRECONDITION, "{}: the tensor has no elements: infer callbacks see dtypes and shapes only", call);
+    fail(DLCORE_FAILED_PRECONDITION,
+         "{}: the tensor has no elements: infer callbacks see dtypes and shapes only", call);
   }
   return tensor;
 }
 
 template <class T>
-dlcore_status read_elements(dlcore_context* handle, const char* call, dlcore_tensor* tensor, Dtype dtype, T* data,
-                            int64_t count) {
+dlcore_status read_elements(dlcore_context* handle, const char* call, dlcore_tensor* tensor,
+                            Dtype dtype, T* data, int64_t count) {
   return status_call(handle, [&](Context& c) {
     Tensor& t = need_elements(c, tensor, call);
-    if (t.dtype != dtype) invalid("{}: the tensor is {}, not {}", call, dtype_name(t.dtype), dtype_name(dtype));
-    if (count != t.count) invalid("{}: count is {}, but the tensor has {} elements", call, count, t.count);
+    if (t.dtype != dtype)
+      invalid("{}: the tensor is {}, not {}", call, dtype_name(t.dtype), dtype_name(dtype));
+    if (count != t.count)
+      invalid("{}: count is {}, but the tensor has {} elements", call, count, t.count);
     if (count > 0) need_pointer(data, call, "data");
     read_tensor(c, t, data);
   });
@@ -107,21 +117,24 @@ dlcore_status read_elements(dlcore_context* handle, const char* call, dlcore_ten
 
 }  // namespace
 
-dlcore_tensor* dlcore_tensor_create(dlcore_context* ctx, dlcore_dtype dtype, const int64_t* shape, int32_t rank,
-                                    const void* data, uint64_t bytes) {
+dlcore_tensor* dlcore_tensor_create(dlcore_context* ctx, dlcore_dtype dtype, const int64_t* shape,
+                                    int32_t rank, const void* data, uint64_t bytes) {
   return tensor_call(ctx, [&](Context& c) {
     need_dtype(dtype, "tensor_create");
     const auto dims = need_shape(shape, rank, "tensor_create");
-    const uint64_t expected = static_cast<uint64_t>(count_of(dims, dtype, "tensor_create")) * dtype_bytes(dtype);
+    const uint64_t expected =
+        static_cast<uint64_t>(count_of(dims, dtype, "tensor_create")) * dtype_bytes(dtype);
     if (bytes != expected) {
-      invalid("tensor_create: bytes is {}, expected {} for {} {}", bytes, expected, dtype_name(dtype), shape_text(dims));
+      invalid("tensor_create: bytes is {}, expected {} for {} {}", bytes, expected,
+              dtype_name(dtype), shape_text(dims));
     }
     return from_host(c, "tensor_create", dtype, dims, data);
   });
 }
 
-dlcore_tensor* dlcore_tensor_create_strided(dlcore_context* ctx, dlcore_dtype dtype, const int64_t* shape,
-                                            const int64_t* strides, int32_t rank, const void* data, uint64_t elements,
+dlcore_tensor* dlcore_tensor_create_strided(dlcore_context* ctx, dlcore_dtype dtype,
+                                            const int64_t* shape, const int64_t* strides,
+                                            int32_t rank, const void* data, uint64_t elements,
                                             int64_t offset) {
   return tensor_call(ctx, [&](Context& c) {
     constexpr const char* kCall = "tensor_create_strided";
@@ -138,38 +151,56 @@ dlcore_tensor* dlcore_tensor_create_strided(dlcore_context* ctx, dlcore_dtype dt
       invalid("{}: elements {} to {} are read, but data has {}", kCall, first, last, elements);
     }
     std::vector<std::byte> dense(static_cast<size_t>(count) * dtype_bytes(dtype));
-    const auto* origin = static_cast<const std::byte*>(data) + offset * static_cast<int64_t>(dtype_bytes(dtype));
+    const auto* origin =
+        static_cast<const std::byte*>(data) + offset * static_cast<int64_t>(dtype_bytes(dtype));
     gather_elements(origin, dtype, dims, steps, dense.data());
     return from_host(c, kCall, dtype, dims, dense.data());
   });
 }
 
-dlcore_tensor* dlcore_tensor_f32(dlcore_context* ctx, const int64_t* shape, int32_t rank, const float* data, int64_t count) {
+dlcore_tensor* dlcore_tensor_f32(dlcore_context* ctx, const int64_t* shape, int32_t rank,
+                                 const float* data, int64_t count) {
   return from_elements(ctx, "tensor_f32", DLCORE_F32, shape, rank, data, count);
 }
-dlcore_tensor* dlcore_tensor_f64(dlcore_context* ctx, const int64_t* shape, int32_t rank, const double* data, int64_t count) {
+dlcore_tensor* dlcore_tensor_f64(dlcore_context* ctx, const int64_t* shape, int32_t rank,
+                                 const double* data, int64_t count) {
   return from_elements(ctx, "tensor_f64", DLCORE_F64, shape, rank, data, count);
 }
-dlcore_tensor* dlcore_tensor_i64(dlcore_context* ctx, const int64_t* shape, int32_t rank, const int64_t* data, int64_t count) {
+dlcore_tensor* dlcore_tensor_i64(dlcore_context* ctx, const int64_t* shape, int32_t rank,
+                                 const int64_t* data, int64_t count) {
   return from_elements(ctx, "tensor_i64", DLCORE_I64, shape, rank, data, count);
 }
-dlcore_tensor* dlcore_tensor_i32(dlcore_context* ctx, const int64_t* shape, int32_t rank, const int32_t* data, int64_t count) {
+dlcore_tensor* dlcore_tensor_i32(dlcore_context* ctx, const int64_t* shape, int32_t rank,
+                                 const int32_t* data, int64_t count) {
   return from_elements(ctx, "tensor_i32", DLCORE_I32, shape, rank, data, count);
 }
 
-dlcore_tensor* dlcore_tensor_scalar_f32(dlcore_context* ctx, float v) { return scalar(ctx, DLCORE_F32, v, false); }
-dlcore_tensor* dlcore_tensor_scalar_f64(dlcore_context* ctx, double v) { return scalar(ctx, DLCORE_F64, v, false); }
-dlcore_tensor* dlcore_tensor_scalar_i64(dlcore_context* ctx, int64_t v) { return scalar(ctx, DLCORE_I64, v, false); }
+dlcore_tensor* dlcore_tensor_scalar_f32(dlcore_context* ctx, float v) {
+  return scalar(ctx, DLCORE_F32, v, false);
+}
+dlcore_tensor* dlcore_tensor_scalar_f64(dlcore_context* ctx, double v) {
+  return scalar(ctx, DLCORE_F64, v, false);
+}
+dlcore_tensor* dlcore_tensor_scalar_i64(dlcore_context* ctx, int64_t v) {
+  return scalar(ctx, DLCORE_I64, v, false);
+}
 dlcore_tensor* dlcore_tensor_scalar_bool(dlcore_context* ctx, uint8_t v) {
   return scalar<uint8_t>(ctx, DLCORE_BOOL, v != 0, false);
 }
-dlcore_tensor* dlcore_tensor_weak_f64(dlcore_context* ctx, double v) { return scalar(ctx, DLCORE_F64, v, true); }
-dlcore_tensor* dlcore_tensor_weak_i64(dlcore_context* ctx, int64_t v) { return scalar(ctx, DLCORE_I64, v, true); }
-dlcore_tensor* dlcore_tensor_weak_bool(dlcore_context* ctx, uint8_t v) { return scalar<uint8_t>(ctx, DLCORE_BOOL, v != 0, true); }
+dlcore_tensor* dlcore_tensor_weak_f64(dlcore_context* ctx, double v) {
+  return scalar(ctx, DLCORE_F64, v, true);
+}
+dlcore_tensor* dlcore_tensor_weak_i64(dlcore_context* ctx, int64_t v) {
+  return scalar(ctx, DLCORE_I64, v, true);
+}
+dlcore_tensor* dlcore_tensor_weak_bool(dlcore_context* ctx, uint8_t v) {
+  return scalar<uint8_t>(ctx, DLCORE_BOOL, v != 0, true);
+}
 
 dlcore_tensor* dlcore_tensor_none(void) { return reinterpret_cast<dlcore_tensor*>(&none_tensor); }
 
-dlcore_tensor* dlcore_tensor_to_device(dlcore_context* ctx, dlcore_tensor* tensor, const char* device) {
+dlcore_tensor* dlcore_tensor_to_device(dlcore_context* ctx, dlcore_tensor* tensor,
+                                       const char* device) {
   return tensor_call(ctx, [&](Context& c) {
     Tensor& from = need_elements(c, tensor, "tensor_to_device");
     Device& to = c.engine().device(need_text(device, "tensor_to_device", "device"));
@@ -192,7 +223,8 @@ void dlcore_tensor_release_many(dlcore_tensor* const* tensors, int64_t count) {
   for (int64_t i = 0; tensors != nullptr && i < count; ++i) dlcore_tensor_release(tensors[i]);
 }
 
-dlcore_status dlcore_tensor_describe(dlcore_context* ctx, const dlcore_tensor* tensor, dlcore_tensor_description* description) {
+dlcore_status dlcore_tensor_describe(dlcore_context* ctx, const dlcore_tensor* tensor,
+                                     dlcore_tensor_description* description) {
   return status_call(
       ctx,
       [&](Context& c) {
@@ -241,35 +273,45 @@ int64_t dlcore_tensor_dim(const dlcore_tensor* tensor, int32_t axis) {
   return std::max<int64_t>(t->shape()[static_cast<size_t>(axis < 0 ? axis + t->rank : axis)], -1);
 }
 
-int64_t dlcore_tensor_to_string(dlcore_context* ctx, dlcore_tensor* tensor, char* buffer, int64_t size) {
+int64_t dlcore_tensor_to_string(dlcore_context* ctx, dlcore_tensor* tensor, char* buffer,
+                                int64_t size) {
   return value_call<int64_t>(ctx, -1, [&](Context& c) {
-    return copy_text(tensor_text(c, need_tensor(c, tensor, "tensor_to_string", "tensor")), buffer, size);
+    return copy_text(tensor_text(c, need_tensor(c, tensor, "tensor_to_string", "tensor")), buffer,
+                     size);
   });
 }
 
-dlcore_status dlcore_tensor_read(dlcore_context* ctx, dlcore_tensor* tensor, dlcore_dtype dtype, void* data, uint64_t bytes) {
+dlcore_status dlcore_tensor_read(dlcore_context* ctx, dlcore_tensor* tensor, dlcore_dtype dtype,
+                                 void* data, uint64_t bytes) {
   return status_call(ctx, [&](Context& c) {
     Tensor& t = need_elements(c, tensor, "tensor_read");
     need_dtype(dtype, "tensor_read");
-    if (t.dtype != dtype) invalid("tensor_read: the tensor is {}, not {}", dtype_name(t.dtype), dtype_name(dtype));
+    if (t.dtype != dtype)
+      invalid("tensor_read: the tensor is {}, not {}", dtype_name(t.dtype), dtype_name(dtype));
     const uint64_t expected = static_cast<uint64_t>(t.count) * dtype_bytes(dtype);
-    if (bytes != expected) invalid("tensor_read: bytes is {}, but the tensor has {}", bytes, expected);
+    if (bytes != expected)
+      invalid("tensor_read: bytes is {}, but the tensor has {}", bytes, expected);
     if (bytes > 0) need_pointer(data, "tensor_read", "data");
     read_tensor(c, t, data);
   });
 }
-dlcore_status dlcore_tensor_read_f32(dlcore_context* ctx, dlcore_tensor* t, float* data, int64_t count) {
+dlcore_status dlcore_tensor_read_f32(dlcore_context* ctx, dlcore_tensor* t, float* data,
+                                     int64_t count) {
   return read_elements(ctx, "tensor_read_f32", t, DLCORE_F32, data, count);
 }
-dlcore_status dlcore_tensor_read_f64(dlcore_context* ctx, dlcore_tensor* t, double* data, int64_t count) {
+dlcore_status dlcore_tensor_read_f64(dlcore_context* ctx, dlcore_tensor* t, double* data,
+                                     int64_t count) {
   return read_elements(ctx, "tensor_read_f64", t, DLCORE_F64, data, count);
 }
-dlcore_status dlcore_tensor_read_i64(dlcore_context* ctx, dlcore_tensor* t, int64_t* data, int64_t count) {
+dlcore_status dlcore_tensor_read_i64(dlcore_context* ctx, dlcore_tensor* t, int64_t* data,
+                                     int64_t count) {
   return read_elements(ctx, "tensor_read_i64", t, DLCORE_I64, data, count);
 }
-dlcore_status dlcore_tensor_read_i32(dlcore_context* ctx, dlcore_tensor* t, int32_t* data, int64_t count) {
+dlcore_status dlcore_tensor_read_i32(dlcore_context* ctx, dlcore_tensor* t, int32_t* data,
+                                     int64_t count) {
   return read_elements(ctx, "tensor_read_i32", t, DLCORE_I32, data, count);
 }
-dlcore_status dlcore_tensor_read_bool(dlcore_context* ctx, dlcore_tensor* t, uint8_t* data, int64_t count) {
+dlcore_status dlcore_tensor_read_bool(dlcore_context* ctx, dlcore_tensor* t, uint8_t* data,
+                                      int64_t count) {
   return read_elements(ctx, "tensor_read_bool", t, DLCORE_BOOL, data, count);
 }

@@ -6,5 +6,6 @@
 int main(void) {
   int64_t size = 0;
   const char *text = dlcore_catalogue_json(&size);
-  return text == NULL || fwrite(text, 1, (size_t)size, stdout) != (size_t)size || putchar('\n') == EOF;
+  return text == NULL || fwrite(text, 1, (size_t)size, stdout) != (size_t)size ||
+         putchar('\n') == EOF;
 }

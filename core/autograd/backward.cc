@@ -75,7 +75,8 @@ class Sweep {
   }
 
   bool leads_somewhere(const Node& node) const {
-    if (wanted_.empty() ? node.slot != nullptr : wanted_.contains(const_cast<Node*>(&node))) return true;
+    if (wanted_.empty() ? node.slot != nullptr : wanted_.contains(const_cast<Node*>(&node)))
+      return true;
     for (const Node::Edge& edge : node.edges) {
       if (edge.node != nullptr && useful_.contains(edge.node)) return true;
     }
@@ -86,24 +87,29 @@ class Sweep {
     auto it = gradients_.find(&node);
     if (it == gradients_.end()) return;
     if (node.op == nullptr) {
-      if (wanted_.empty() && node.slot != nullptr) of_variables_.push_back({node.slot, it->second[0]});
+      if (wanted_.empty() && node.slot != nullptr)
+        of_variables_.push_back({node.slot, it->second[0]});
       return;
     }
     uint64_t wanted = 0;
     for (size_t i = 0; i < node.edges.size(); ++i) {
-      if (node.edges[i].node != nullptr && useful_.contains(node.edges[i].node)) wanted |= uint64_t{1} << i;
+      if (node.edges[i].node != nullptr && useful_.contains(node.edges[i].node))
+        wanted |= uint64_t{1} << i;
     }
     if (wanted == 0) return;
     if (node.freed) {
       fail(DLCORE_FAILED_PRECONDITION,
-           "{}: the history was freed by an earlier backward; set retain_graph there to use it twice", node.op->name);
+           "{}: the history was freed by an earlier backward; set retain_graph there to use it "
+           "twice",
+           node.op->name);
     }
     std::vector<Value> results(node.edges.size());
     std::vector<Value> arrived = it->second;  // the map may grow below
     Vjp rule(ctx_, node, wanted, arrived, results);
     node.op->vjp(rule);
     for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i] && (wanted >> i & 1) != 0) add(node.edges[i].node, node.edges[i].output, std::move(results[i]));
+      if (results[i] && (wanted >> i & 1) != 0)
+        add(node.edges[i].node, node.edges[i].output, std::move(results[i]));
     }
     if (!retain_) node.free_saved();
   }
@@ -117,35 +123,40 @@ class Sweep {
   std::unordered_map<Node*, std::vector<Value>> gradients_;
 };
 
-int32_t level_of(const Value& v) { return v.tensor().leveled() ? v.tensor().extra->level->depth : 0; }
+int32_t level_of(const Value& v) {
+  return v.tensor().leveled() ? v.tensor().extra->level->depth : 0;
+}
 
 Value seed_for(const Value& output, const Value& given, size_t index) {
   if (given) {
     if (given.dtype() != output.dtype() || !(given.dims() == output.dims())) {
       const DimMath math(output.context());
-      invalid("grad: seed {} is {} {}, expected {} {} as its output", index, dtype_name(given.dtype()),
-              math.text(given.dims()), dtype_name(output.dtype()), math.text(output.dims()));
+      invalid("grad: seed {} is {} {}, expected {} {} as its output", index,
+              dtype_name(given.dtype()), math.text(given.dims()), dtype_name(output.dtype()),
+              math.text(output.dims()));
     }
     return given;
   }
   for (Dim d : output.dims()) {
     if (!(d == Dim(1))) {
       const DimMath math(output.context());
-      invalid("grad: output {} is {} and needs a seed; only outputs of one element have a default", index,
-              math.text(output.dims()));
+      invalid("grad: output {} is {} and needs a seed; only outputs of one element have a default",
+              index, math.text(output.dims()));
     }
   }
   return full_like(output, output.dims(), 1);
 }
 
 void need_float(const char* what, const Value& v) {
-  if (!is_float(v.dtype())) invalid("{}: the tensor is {}, expected a floating dtype", what, dtype_name(v.dtype()));
+  if (!is_float(v.dtype()))
+    invalid("{}: the tensor is {}, expected a floating dtype", what, dtype_name(v.dtype()));
 }
 
 }  // namespace
 
-std::vector<Value> gradients_of(Context& ctx, std::span<const Value> outputs, std::span<const Value> wrt,
-                                std::span<const Value> seeds, const GradOptions& options) {
+std::vector<Value> gradients_of(Context& ctx, std::span<const Value> outputs,
+                                std::span<const Value> wrt, std::span<const Value> seeds,
+                                const GradOptions& options) {
   std::vector<Value> results(wrt.size());
   ModeGuard modes(ctx);
   Sweep sweep(ctx, options.create_graph || options.retain_graph);
@@ -168,7 +179,8 @@ std::vector<Value> gradients_of(Context& ctx, std::span<const Value> outputs, st
     need_float("grad", wrt[j]);
     if (!wrt[j].tensor().has_history()) {
       if (options.allow_unused) continue;
-      fail(DLCORE_FAILED_PRECONDITION, "grad: wrt {} has no history; make it a leaf with autograd_watch first", j);
+      fail(DLCORE_FAILED_PRECONDITION,
+           "grad: wrt {} has no history; make it a leaf with autograd_watch first", j);
     }
     sweep.want(wrt[j]);
     any = true;
@@ -177,7 +189,8 @@ std::vector<Value> gradients_of(Context& ctx, std::span<const Value> outputs, st
   for (size_t j = 0; j < wrt.size(); ++j) {
     if (wrt[j].tensor().has_history()) results[j] = sweep.arrived(wrt[j]);
     if (!results[j] && !options.allow_unused) {
-      fail(DLCORE_FAILED_PRECONDITION, "grad: no output depends on wrt {}; set allow_unused if that is meant", j);
+      fail(DLCORE_FAILED_PRECONDITION,
+           "grad: no output depends on wrt {}; set allow_unused if that is meant", j);
     }
   }
   return results;
@@ -192,7 +205,8 @@ void backward(Context& ctx, const Value& loss) {
   }
   if (!loss.tensor().has_history()) {
     fail(DLCORE_FAILED_PRECONDITION,
-         "backward: the tensor has no history: it depends on no trainable variable, or was made without recording");
+         "backward: the tensor has no history: it depends on no trainable variable, or was made "
+         "without recording");
   }
   ModeGuard modes(ctx);
   ctx.recording_below = std::min(ctx.recording_below, level_of(loss));

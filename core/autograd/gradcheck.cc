@@ -28,8 +28,10 @@ Value make(Context& ctx, const Value& like, const Elements& elements) {
 }
 
 // Calls the program's function on a child context, whose error becomes the cause of ours.
-Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data, std::span<const Value> inputs) {
-  Ref<Context> child = make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
+Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data,
+          std::span<const Value> inputs) {
+  Ref<Context> child =
+      make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
   child->inherit(ctx);
   child->retain();
   child->give_to_program();
@@ -40,22 +42,28 @@ Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data, std
     handles.push_back(reinterpret_cast<dlcore_tensor*>(&v.tensor()));
   }
   dlcore_tensor* output = nullptr;
-  const dlcore_status status = function(user_data, reinterpret_cast<dlcore_context*>(child.get()), handles.data(),
-                                        static_cast<int64_t>(handles.size()), &output);
+  const dlcore_status status =
+      function(user_data, reinterpret_cast<dlcore_context*>(child.get()), handles.data(),
+               static_cast<int64_t>(handles.size()), &output);
   Value y;
   auto* tensor = reinterpret_cast<Tensor*>(output);
-  const bool valid = tensor != nullptr && tensor->tag.load() == Tag::kTensor && tensor->held_by_program();
+  const bool valid =
+      tensor != nullptr && tensor->tag.load() == Tag::kTensor && tensor->held_by_program();
   if (valid) y = Value(ctx, TensorRef(tensor));
   for (const Value& v : inputs) v.tensor().program_release();
   std::shared_ptr<const Error> cause = child->take_error();
   child->program_release();
   if (status != DLCORE_OK || cause != nullptr || !y) {
-    const dlcore_status code = cause ? cause->code : status != DLCORE_OK ? status : dlcore_status{DLCORE_INVALID_ARGUMENT};
-    Error error(code, fmt::format("gradcheck: the function failed: {}", cause ? cause->message : "it made no tensor"));
+    const dlcore_status code = cause                 ? cause->code
+                               : status != DLCORE_OK ? status
+                                                     : dlcore_status{DLCORE_INVALID_ARGUMENT};
+    Error error(code, fmt::format("gradcheck: the function failed: {}",
+                                  cause ? cause->message : "it made no tensor"));
     error.cause = std::move(cause);
     throw error;
   }
-  if (y.dtype() != DLCORE_F64) invalid("gradcheck: the function's result is {}, expected f64", dtype_name(y.dtype()));
+  if (y.dtype() != DLCORE_F64)
+    invalid("gradcheck: the function's result is {}, expected f64", dtype_name(y.dtype()));
   return y;
 }
 
@@ -67,7 +75,8 @@ Elements direction(size_t n, double phase) {
 }
 
 // Compares d/dx <f(x), u> with central differences, element by element.
-void check(Context& ctx, const Function& f, std::span<const Value> inputs, double tolerance, const char* what) {
+void check(Context& ctx, const Function& f, std::span<const Value> inputs, double tolerance,
+           const char* what) {
   std::vector<Value> leaves;
   for (const Value& x : inputs) leaves.emplace_back(ctx, make_leaf(ctx, x.tensor(), nullptr));
   const Value y = f(leaves);
@@ -96,7 +105,8 @@ void check(Context& ctx, const Function& f, std::span<const Value> inputs, doubl
       moved[k] = Value(ctx, make_leaf(ctx, make(ctx, inputs[k], shifted).tensor(), nullptr));
       const double numeric = (above - dot(moved)) / (2 * step);
       if (!(std::fabs(g[i] - numeric) <= tolerance * std::max(1.0, std::fabs(numeric)))) {
-        fail(DLCORE_FAILED_PRECONDITION, "gradcheck: {} derivative of input {} element {}: analytic {:.9g}, numeric {:.9g}",
+        fail(DLCORE_FAILED_PRECONDITION,
+             "gradcheck: {} derivative of input {} element {}: analytic {:.9g}, numeric {:.9g}",
              what, k, i, g[i], numeric);
       }
     }
@@ -105,12 +115,13 @@ void check(Context& ctx, const Function& f, std::span<const Value> inputs, doubl
 
 }  // namespace
 
-void gradcheck(Context& ctx, dlcore_gradcheck_function function, void* user_data, std::span<const Value> inputs,
-               int32_t order, double tolerance) {
+void gradcheck(Context& ctx, dlcore_gradcheck_function function, void* user_data,
+               std::span<const Value> inputs, int32_t order, double tolerance) {
   if (order != 1 && order != 2) invalid("gradcheck: order is {}, expected 1 or 2", order);
   if (!(tolerance >= 0)) invalid("gradcheck: tolerance is {}, expected 0 or more", tolerance);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].dtype() != DLCORE_F64) invalid("gradcheck: input {} is {}, expected f64", i, dtype_name(inputs[i].dtype()));
+    if (inputs[i].dtype() != DLCORE_F64)
+      invalid("gradcheck: input {} is {}, expected f64", i, dtype_name(inputs[i].dtype()));
     if (inputs[i].tensor().data == nullptr) invalid("gradcheck: input {} has no elements", i);
   }
   ModeGuard modes(ctx);
@@ -123,12 +134,14 @@ void gradcheck(Context& ctx, dlcore_gradcheck_function function, void* user_data
     const Value y = f(xs);
     GradOptions options;
     options.create_graph = options.allow_unused = true;
-    const Value outputs[] = {y}, seeds[] = {make(ctx, y, direction(static_cast<size_t>(y.tensor().count), 2.1))};
+    const Value outputs[] = {y},
+                seeds[] = {make(ctx, y, direction(static_cast<size_t>(y.tensor().count), 2.1))};
     const std::vector<Value> parts = gradients_of(ctx, outputs, xs, seeds, options);
     Value total = full(ctx, {}, 0, DLCORE_F64);
     for (size_t i = 0; i < parts.size(); ++i) {
       if (!parts[i]) continue;
-      const Elements w = direction(static_cast<size_t>(parts[i].tensor().count), 0.9 + static_cast<double>(i));
+      const Elements w =
+          direction(static_cast<size_t>(parts[i].tensor().count), 0.9 + static_cast<double>(i));
       total = total + sum_all(parts[i] * make(ctx, parts[i], w));
     }
     return total;

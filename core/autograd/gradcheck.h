@@ -8,7 +8,7 @@
 namespace dlcore {
 
 // Throws FAILED_PRECONDITION where they differ. `order` is 1 or 2.
-void gradcheck(Context& ctx, dlcore_gradcheck_function function, void* user_data, std::span<const Value> inputs,
-               int32_t order, double tolerance);
+void gradcheck(Context& ctx, dlcore_gradcheck_function function, void* user_data,
+               std::span<const Value> inputs, int32_t order, double tolerance);
 
 }  // namespace dlcore

@@ -37,8 +37,8 @@ Operands unwrap(Context& ctx, int32_t depth, std::span<Tensor* const> inputs) {
   return o;
 }
 
-// A forward derivative from the reverse one: the reverse derivative is linear in its seed u, and the derivative
-// of <vjp(u), t> with respect to u is the tangent.
+// A forward derivative from the reverse one: the reverse derivative is linear in its seed u, and
+// the derivative of <vjp(u), t> with respect to u is the tangent.
 void jvp_from_vjp(Context& ctx, const OpDef& op, std::span<const int64_t> attrs, const Operands& o,
                   std::span<const Value> outputs, std::span<Value> results) {
   std::vector<Value> seeds, directions, partials;
@@ -90,9 +90,10 @@ void jvp_from_vjp(Context& ctx, const OpDef& op, std::span<const int64_t> attrs,
   for (size_t i = 0; i < places.size(); ++i) results[places[i]] = tangents[i];
 }
 
-void invoke_jvp(Context& ctx, const OpDef& op, Transform& level, std::span<const int64_t> attrs, Operands& o,
-                std::span<TensorRef> outputs) {
-  std::vector<Value> primals = call_all(op.number, o.primals, attrs, static_cast<int>(op.outputs.size()));
+void invoke_jvp(Context& ctx, const OpDef& op, Transform& level, std::span<const int64_t> attrs,
+                Operands& o, std::span<TensorRef> outputs) {
+  std::vector<Value> primals =
+      call_all(op.number, o.primals, attrs, static_cast<int>(op.outputs.size()));
   std::vector<Value> tangents(primals.size());
   if (o.any_tangent && !op.is(kNoGradient)) {
     const AttrReader reader(attr_defs(op), attrs);
@@ -101,7 +102,8 @@ void invoke_jvp(Context& ctx, const OpDef& op, Transform& level, std::span<const
       op.jvp(rule);
     } else if (op.is(kLinear)) {
       std::vector<Value> moved;
-      for (int i = 0; i < rule.input_count(); ++i) moved.push_back(rule.input(i) ? rule.zero_filled(i) : Value());
+      for (int i = 0; i < rule.input_count(); ++i)
+        moved.push_back(rule.input(i) ? rule.zero_filled(i) : Value());
       tangents = call_all(op.number, moved, attrs, static_cast<int>(op.outputs.size()));
     } else {
       jvp_from_vjp(ctx, op, attrs, o, primals, tangents);
@@ -125,18 +127,20 @@ void batch_by_loop(Batch& r, size_t n_outputs, std::span<Value> results) {
     for (int i = 0; i < r.input_count(); ++i) {
       inputs.push_back(r.has(i) && r.batched(i) ? pick_example(r.input(i), e) : r.input(i));
     }
-    std::vector<Value> row = call_all(r.op.number, inputs, r.attrs.words(), static_cast<int>(n_outputs));
+    std::vector<Value> row =
+        call_all(r.op.number, inputs, r.attrs.words(), static_cast<int>(n_outputs));
     for (size_t o = 0; o < n_outputs; ++o) rows[o].push_back(row[o]);
   }
   for (size_t o = 0; o < n_outputs; ++o) results[o] = stack(rows[o], 0);
 }
 
-void invoke_vmap(Context& ctx, const OpDef& op, Transform& level, std::span<const int64_t> attrs, Operands& o,
-                 std::span<TensorRef> outputs) {
+void invoke_vmap(Context& ctx, const OpDef& op, Transform& level, std::span<const int64_t> attrs,
+                 Operands& o, std::span<TensorRef> outputs) {
   std::vector<Value> results(op.outputs.size());
   if (!o.any_batched) {
     results = call_all(op.number, o.primals, attrs, static_cast<int>(op.outputs.size()));
-    for (size_t i = 0; i < outputs.size() && i < results.size(); ++i) outputs[i] = results[i].take();
+    for (size_t i = 0; i < outputs.size() && i < results.size(); ++i)
+      outputs[i] = results[i].take();
     return;
   }
   const AttrReader reader(attr_defs(op), attrs);
@@ -145,15 +149,18 @@ void invoke_vmap(Context& ctx, const OpDef& op, Transform& level, std::span<cons
     op.batch(rule);
   } else {
     if (level.size == 0) {
-      fail(DLCORE_UNIMPLEMENTED, "{}: vmap over 0 examples needs a batching rule, which it does not have", op.name);
+      fail(DLCORE_UNIMPLEMENTED,
+           "{}: vmap over 0 examples needs a batching rule, which it does not have", op.name);
     }
     batch_by_loop(rule, results.size(), results);
   }
-  for (size_t i = 0; i < outputs.size() && i < results.size(); ++i) outputs[i] = lift_vmap(ctx, level, results[i]);
+  for (size_t i = 0; i < outputs.size() && i < results.size(); ++i)
+    outputs[i] = lift_vmap(ctx, level, results[i]);
 }
 
 TensorRef wrap(Context& ctx, Transform& level, const Value& primal, const Dims& dims) {
-  TensorRef t = new_abstract(ctx, *primal.tensor().device, primal.dtype(), dims, primal.tensor().weak);
+  TensorRef t =
+      new_abstract(ctx, *primal.tensor().device, primal.dtype(), dims, primal.tensor().weak);
   TensorExtra& extra = t->make_extra();
   level.retain();
   extra.level = &level;
@@ -169,9 +176,11 @@ int32_t top_level(Context& ctx, std::span<Tensor* const> inputs) {
     if (t == nullptr || !t->leveled()) continue;
     const Transform& level = *t->extra->level;
     if (!level.open) {
-      fail(DLCORE_FAILED_PRECONDITION, "a tensor of a transform level was used after the level was closed");
+      fail(DLCORE_FAILED_PRECONDITION,
+           "a tensor of a transform level was used after the level was closed");
     }
-    if (level.depth > ctx.depth() || ctx.levels[static_cast<size_t>(level.depth - 1)].get() != &level) {
+    if (level.depth > ctx.depth() ||
+        ctx.levels[static_cast<size_t>(level.depth - 1)].get() != &level) {
       fail(DLCORE_FAILED_PRECONDITION, "a tensor of a transform level of another context");
     }
     depth = std::max(depth, level.depth);
@@ -204,7 +213,8 @@ TensorRef lift_vmap(Context& ctx, Transform& level, Value primal) {
   return t;
 }
 
-bool random_in_vmap(Context& ctx, const OpDef& op, std::span<const int64_t> attrs, std::span<TensorRef> outputs) {
+bool random_in_vmap(Context& ctx, const OpDef& op, std::span<const int64_t> attrs,
+                    std::span<TensorRef> outputs) {
   std::vector<Transform*> examples;
   Dims shape;
   for (auto& level : ctx.levels) {

@@ -6,7 +6,8 @@
 
 namespace dlcore {
 
-// Highest level among the inputs; 0 for none. Throws when one belongs to a level that is not open on the context.
+// Highest level among the inputs; 0 for none. Throws when one belongs to a level that is not open
+// on the context.
 int32_t top_level(Context& ctx, std::span<Tensor* const> inputs);
 
 // Runs an op whose inputs reach up to `depth` (>= 1); the results belong to that level.
@@ -19,6 +20,7 @@ TensorRef lift_jvp(Context& ctx, Transform& level, Value primal, Value tangent);
 TensorRef lift_vmap(Context& ctx, Transform& level, Value primal);
 
 // For a random op without a key inside vmap levels: draws for every example of every level.
-bool random_in_vmap(Context& ctx, const OpDef& op, std::span<const int64_t> attrs, std::span<TensorRef> outputs);
+bool random_in_vmap(Context& ctx, const OpDef& op, std::span<const int64_t> attrs,
+                    std::span<TensorRef> outputs);
 
 }  // namespace dlcore

@@ -23,7 +23,8 @@ void drop(TensorRef& ref, DeadNodes& dead) {
   if (tensor != nullptr && tensor->drop()) bury(tensor, dead);
 }
 
-// Destroys a tensor nobody refers to; the node that made it, if that was its last user, is left in `dead`.
+// Destroys a tensor nobody refers to; the node that made it, if that was its last user, is left in
+// `dead`.
 void bury(Tensor* tensor, DeadNodes& dead) {
   tensor->tag.store(Tag::kDead, std::memory_order_release);
   if (tensor->extra != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// History: a node for each recorded op, hung on the op's results. Nodes point at what they were computed
-// from, never the other way.
+// History: a node for each recorded op, hung on the op's results. Nodes point at what they were
+// computed from, never the other way.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ class Node {
   bool freed = false;
   bool plain_outputs = false;  // saved outputs carry a history of their own
   Device* device = nullptr;
-  std::vector<Edge> edges;        // one for each input
-  std::vector<TensorRef> inputs;  // those that are saved
+  std::vector<Edge> edges;         // one for each input
+  std::vector<TensorRef> inputs;   // those that are saved
   std::vector<TensorRef> outputs;  // aliases of those that are saved
   std::vector<TensorType> input_types;
   std::vector<TensorType> output_types;

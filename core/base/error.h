@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How failures travel inside the library: an Error is thrown where the fault is known and caught by the
-// thunk of the C call, which keeps it on the context.
+// How failures travel inside the library: an Error is thrown where the fault is known and caught by
+// the thunk of the C call, which keeps it on the context.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +25,8 @@ class Error : public std::exception {
   std::shared_ptr<const Error> cause;  // what made it fail, when another error did
 };
 
-[[noreturn]] void fail_formatted(dlcore_status code, fmt::string_view format, fmt::format_args args);
+[[noreturn]] void fail_formatted(dlcore_status code, fmt::string_view format,
+                                 fmt::format_args args);
 
 // fail(DLCORE_INVALID_ARGUMENT, "{}: axis is {}, expected at most {}", op, axis, rank)
 template <class... Args>

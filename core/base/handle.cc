@@ -13,7 +13,8 @@ constexpr size_t kChunkBytes = 16384;
 bool Handle::program_retain() {
   uint64_t c = counts.load(std::memory_order_relaxed);
   while (c >= kProgramReference) {
-    if (counts.compare_exchange_weak(c, c + kProgramReference, std::memory_order_relaxed)) return true;
+    if (counts.compare_exchange_weak(c, c + kProgramReference, std::memory_order_relaxed))
+      return true;
   }
   return false;
 }
@@ -39,8 +40,10 @@ Handle::Released Handle::program_release() {
 
 void SlotPool::grow() {
   const size_t slots = kChunkBytes / slot_bytes_ > 0 ? kChunkBytes / slot_bytes_ : 1;
-  // Chunks are never freed: they stay reachable through their slots' free list or through live handles.
-  auto* chunk = static_cast<std::byte*>(std::aligned_alloc(64, (slots * slot_bytes_ + 63) / 64 * 64));
+  // Chunks are never freed: they stay reachable through their slots' free list or through live
+  // handles.
+  auto* chunk =
+      static_cast<std::byte*>(std::aligned_alloc(64, (slots * slot_bytes_ + 63) / 64 * 64));
   if (chunk == nullptr) {
     fail(DLCORE_RESOURCE_EXHAUSTED, "cannot allocate {} bytes for handles", slots * slot_bytes_);
   }
@@ -57,8 +60,8 @@ void SlotPool::grow() {
   }
 }
 
-// Moves what was put back to the end of the ready list. The returned list has the newest slot first, so
-// reversing it keeps the oldest in front.
+// Moves what was put back to the end of the ready list. The returned list has the newest slot
+// first, so reversing it keeps the oldest in front.
 void SlotPool::drain() {
   Handle* slot = returned_.exchange(nullptr, std::memory_order_acquire);
   if (slot == nullptr) return;
@@ -114,7 +117,8 @@ void SlotPool::put(Handle* slot) {
 int64_t SlotPool::live() const {
   const Handle* head = returned_.load(std::memory_order_seq_cst);
   const int64_t returned = head == nullptr ? 0 : head->depth.load(std::memory_order_relaxed);
-  return taken_.load(std::memory_order_relaxed) - drained_.load(std::memory_order_relaxed) - returned;
+  return taken_.load(std::memory_order_relaxed) - drained_.load(std::memory_order_relaxed) -
+         returned;
 }
 
 }  // namespace dlcore

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles: what programs hold. Every object behind the C API starts with a Handle, which says what it is
-// and counts its references, and lives in a slot whose memory stays a slot of its type for the life of
-// the process. So a closed or foreign handle is recognised instead of followed.
+// Handles: what programs hold. Every object behind the C API starts with a Handle, which says what
+// it is and counts its references, and lives in a slot whose memory stays a slot of its type for
+// the life of the process. So a closed or foreign handle is recognised instead of followed.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ struct Handle {
   std::atomic<Tag> tag{Tag::kDead};
   std::atomic<uint32_t> depth{0};  // length of the free list below this slot, while it is on one
   // References: the program's in the upper half, the library's in the lower. All of the program's
-  // references together hold one of the library's, so that a program which releases too often can never
-  // take a reference that the library relies on.
+  // references together hold one of the library's, so that a program which releases too often can
+  // never take a reference that the library relies on.
   std::atomic<uint64_t> counts{0};
   SlotPool* pool = nullptr;
   Handle* next = nullptr;  // free list, or list of objects waiting to be destroyed
@@ -54,16 +54,21 @@ struct Handle {
   bool drop() { return counts.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   bool unique() const { return (counts.load(std::memory_order_acquire) & 0xffffffffu) == 1; }
 
-  // Adds a reference of the program's. False when the program holds none (the handle is closed to it).
+  // Adds a reference of the program's. False when the program holds none (the handle is closed to
+  // it).
   bool program_retain();
-  // Turns one library reference into the program's first, or adds a reference of the program's and drops
-  // the library's.
+  // Turns one library reference into the program's first, or adds a reference of the program's and
+  // drops the library's.
   void give_to_program();
   enum class Released { kNotHeld, kHeld, kLast };
   // Gives up a reference of the program's; kLast: nobody holds the object any more.
   Released program_release();
-  bool held_by_program_once() const { return counts.load(std::memory_order_relaxed) / kProgramReference == 1; }
-  bool held_by_program() const { return counts.load(std::memory_order_relaxed) >= kProgramReference; }
+  bool held_by_program_once() const {
+    return counts.load(std::memory_order_relaxed) / kProgramReference == 1;
+  }
+  bool held_by_program() const {
+    return counts.load(std::memory_order_relaxed) >= kProgramReference;
+  }
 };
 
 // Objects other than tensors, which a context may own for the program.
@@ -72,8 +77,9 @@ struct ObjectHandle : Handle {
   Context* owner = nullptr;  // guarded by the lock in context.cc
 };
 
-// Slots of one size. One thread at a time takes (the entered context, or under `lock`); any thread puts back.
-// Memory is never returned, so a slot can be looked at for ever; slots are reused oldest first.
+// Slots of one size. One thread at a time takes (the entered context, or under `lock`); any thread
+// puts back. Memory is never returned, so a slot can be looked at for ever; slots are reused oldest
+// first.
 class SlotPool {
  public:
   constexpr explicit SlotPool(size_t slot_bytes) : slot_bytes_(slot_bytes) {}
@@ -102,7 +108,8 @@ class SlotPool {
   std::atomic<int64_t> drained_{0};
 };
 
-// The pool of a handle type other than Tensor: process-wide, constant-initialised, shared under its lock.
+// The pool of a handle type other than Tensor: process-wide, constant-initialised, shared under its
+// lock.
 template <class T>
 inline constinit SlotPool shared_pool{(sizeof(T) + 63) / 64 * 64};
 

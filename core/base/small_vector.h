@@ -37,7 +37,8 @@ class SmallVector {
   }
   void append(std::span<const T> values) {
     reserve(size_ + values.size());
-    if (!values.empty()) std::memcpy(static_cast<void*>(data() + size_), values.data(), values.size_bytes());
+    if (!values.empty())
+      std::memcpy(static_cast<void*>(data() + size_), values.data(), values.size_bytes());
     size_ += values.size();
   }
   void resize(size_t n, T value = T{}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's pool of worker threads. One fork-join region at a time; a caller that finds it busy runs
-// its parts itself, serially and with the same result.
+// The engine's pool of worker threads. One fork-join region at a time; a caller that finds it busy
+// runs its parts itself, serially and with the same result.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class ThreadPool {
   void stop();
 
   // Runs body(state, part) once for every part in [0, parts); returns when all have finished, their
-  // writes visible. `body` must not throw and must not call run on the same pool expecting parallelism
-  // (a nested call runs serially).
+  // writes visible. `body` must not throw and must not call run on the same pool expecting
+  // parallelism (a nested call runs serially).
   void run(int64_t parts, Body body, const void* state);
 
   // Processors this process may use: affinity mask, bounded by the cgroup's CPU quota.

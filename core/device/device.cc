@@ -24,27 +24,31 @@ void check_device(dlcore_status status, const dlcore_failure& failure, const cha
   if (status == DLCORE_OK) return;
   const size_t length = strnlen(failure.message, sizeof failure.message);
   const std::string_view message(failure.message, length);
-  if (message.empty()) fail(status, "{}: failed with {}", *what == '\0' ? "device" : what, dlcore_status_name(status));
+  if (message.empty())
+    fail(status, "{}: failed with {}", *what == '\0' ? "device" : what, dlcore_status_name(status));
   if (*what == '\0') fail(status, "{}", message);
   fail(status, "{}: {}", what, message);
 }
 
 DeviceQueue::DeviceQueue(Device& d) : device(d) {
   dlcore_failure failure = empty_failure();
-  check_device(device.api().queue_open(device.api().self, &handle, &failure), failure, "opening a device queue");
+  check_device(device.api().queue_open(device.api().self, &handle, &failure), failure,
+               "opening a device queue");
 }
 
 DeviceQueue::~DeviceQueue() { device.api().queue_close(device.api().self, handle); }
 
-uint64_t DeviceQueue::position() const { return device.api().queue_position(device.api().self, handle); }
+uint64_t DeviceQueue::position() const {
+  return device.api().queue_position(device.api().self, handle);
+}
 
 bool DeviceQueue::passed(uint64_t position) const {
   return device.api().queue_passed(device.api().self, handle, position) != 0;
 }
 
 void DeviceQueue::wait_for(const DeviceQueue& other, uint64_t position) {
-  check_device(device.api().queue_wait(device.api().self, handle, other.handle, position), empty_failure(),
-               "waiting for another queue");
+  check_device(device.api().queue_wait(device.api().self, handle, other.handle, position),
+               empty_failure(), "waiting for another queue");
 }
 
 void DeviceQueue::synchronize() {
@@ -54,22 +58,31 @@ void DeviceQueue::synchronize() {
 
 void DeviceQueue::copy_to_host(void* host, const void* from, uint64_t bytes) {
   dlcore_failure failure = empty_failure();
-  check_device(device.api().copy_to_host(device.api().self, handle, host, from, bytes, &failure), failure, "");
+  check_device(device.api().copy_to_host(device.api().self, handle, host, from, bytes, &failure),
+               failure, "");
 }
 
 void DeviceQueue::copy_from_host(void* to, const void* host, uint64_t bytes) {
   dlcore_failure failure = empty_failure();
-  check_device(device.api().copy_from_host(device.api().self, handle, to, host, bytes, &failure), failure, "");
+  check_device(device.api().copy_from_host(device.api().self, handle, to, host, bytes, &failure),
+               failure, "");
 }
 
-Device::Device(const dlcore_device_api& api, int index, uint64_t memory_limit, std::shared_ptr<void> owner)
-    : api_(api), name_(api.name), index_(index), owner_(std::move(owner)), allocator_(*this, memory_limit) {
+Device::Device(const dlcore_device_api& api, int index, uint64_t memory_limit,
+               std::shared_ptr<void> owner)
+    : api_(api),
+      name_(api.name),
+      index_(index),
+      owner_(std::move(owner)),
+      allocator_(*this, memory_limit) {
   table_.assign(static_cast<size_t>(kTableOps) * kDtypeCount, nullptr);
   earlier_.assign(static_cast<size_t>(api.n_kernels), nullptr);
   for (int64_t i = 0; i < api.n_kernels; ++i) {
     const dlcore_kernel& k = api.kernels[i];
-    if (k.op < 0 || k.op >= kTableOps || k.dtype < 0 || k.dtype >= kDtypeCount || k.launch == nullptr) {
-      invalid("device '{}': kernel record {} is malformed: op {}, dtype {}", name_, i, k.op, k.dtype);
+    if (k.op < 0 || k.op >= kTableOps || k.dtype < 0 || k.dtype >= kDtypeCount ||
+        k.launch == nullptr) {
+      invalid("device '{}': kernel record {} is malformed: op {}, dtype {}", name_, i, k.op,
+              k.dtype);
     }
     const dlcore_kernel*& slot = table_[static_cast<size_t>(k.op * kDtypeCount + k.dtype)];
     earlier_[static_cast<size_t>(i)] = slot;
@@ -110,7 +123,9 @@ void* Device::allocate_block(uint64_t bytes) {
 }
 
 void Device::free_block(void* address, uint64_t bytes, std::vector<QueueUse> uses) noexcept {
-  const auto done = [](const QueueUse& use) { return !use.queue || use.queue->passed(use.position); };
+  const auto done = [](const QueueUse& use) {
+    return !use.queue || use.queue->passed(use.position);
+  };
   std::erase_if(uses, done);
   if (uses.empty()) {
     allocator_.deallocate(address, bytes);
@@ -130,7 +145,8 @@ void Device::give_back(std::vector<Pending>& blocks) noexcept {
   blocks.clear();
 }
 
-// Blocks leave the list under the lock, but give up their queues outside it: closing one may take long.
+// Blocks leave the list under the lock, but give up their queues outside it: closing one may take
+// long.
 void Device::collect_passed() noexcept {
   std::vector<Pending> passed;
   try {
@@ -152,7 +168,8 @@ void Device::wait_and_collect() {
   std::vector<QueueUse> uses;
   {
     std::lock_guard<std::mutex> guard(pending_lock_);
-    for (const Pending& block : pending_) uses.insert(uses.end(), block.uses.begin(), block.uses.end());
+    for (const Pending& block : pending_)
+      uses.insert(uses.end(), block.uses.begin(), block.uses.end());
   }
   if (uses.empty()) return;
   DeviceQueue waiter(*this);
@@ -175,6 +192,8 @@ void* Device::allocate(uint64_t bytes) {
   return address;
 }
 
-void Device::deallocate(void* address, uint64_t bytes) noexcept { api_.deallocate(api_.self, address, bytes); }
+void Device::deallocate(void* address, uint64_t bytes) noexcept {
+  api_.deallocate(api_.self, address, bytes);
+}
 
 }  // namespace dlcore

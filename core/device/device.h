@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device as the core sees it: the functions of plugin.h, an allocator over its memory, and a dense table
-// of its kernels. The CPU and every plug-in are reached through this one class.
+// A device as the core sees it: the functions of plugin.h, an allocator over its memory, and a
+// dense table of its kernels. The CPU and every plug-in are reached through this one class.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,8 @@ struct QueueUse {
 class Device final : public MemorySource {
  public:
   // `owner` keeps alive what the functions of `api` refer to.
-  Device(const dlcore_device_api& api, int index, uint64_t memory_limit, std::shared_ptr<void> owner);
+  Device(const dlcore_device_api& api, int index, uint64_t memory_limit,
+         std::shared_ptr<void> owner);
   ~Device() override;
 
   const std::string& name() const { return name_; }
@@ -61,7 +62,8 @@ class Device final : public MemorySource {
   // The record to try when that one does not accept the call.
   const dlcore_kernel* fallback(const dlcore_kernel* kernel) const;
 
-  // On an asynchronous device that has no memory left, waits for blocks that queues are still using.
+  // On an asynchronous device that has no memory left, waits for blocks that queues are still
+  // using.
   void* allocate_block(uint64_t bytes);
   // Gives a block back once every queue in `uses` has passed its position. Entries may be empty.
   void free_block(void* address, uint64_t bytes, std::vector<QueueUse> uses) noexcept;
@@ -70,7 +72,7 @@ class Device final : public MemorySource {
   CachingAllocator& allocator() { return allocator_; }
   const CachingAllocator& allocator() const { return allocator_; }
 
-  void* allocate(uint64_t bytes) override;                             // MemorySource
+  void* allocate(uint64_t bytes) override;                           // MemorySource
   void deallocate(void* address, uint64_t bytes) noexcept override;  // MemorySource
 
  private:

@@ -16,16 +16,21 @@ struct Host {
 };
 
 int32_t op_number(void* host, const char* name) {
-  const OpDef* op = name == nullptr ? nullptr : static_cast<Host*>(host)->engine.ops().find(std::string_view(name));
+  const OpDef* op = name == nullptr
+                        ? nullptr
+                        : static_cast<Host*>(host)->engine.ops().find(std::string_view(name));
   return op == nullptr ? -1 : op->number;
 }
 
 // What the engine calls without asking must be there.
 void check_device(const dlcore_device_api& d) {
-  const bool complete = d.name != nullptr && *d.name != '\0' && d.allocate && d.deallocate && d.queue_open && d.queue_close &&
-                        d.copy_from_host && d.copy_to_host && d.synchronize && d.queue_position && d.queue_wait &&
-                        d.queue_passed && d.n_kernels >= 0 && (d.n_kernels == 0 || d.kernels != nullptr);
-  if (!complete) invalid("add_device: device '{}' lacks a name or one of its functions", d.name == nullptr ? "" : d.name);
+  const bool complete = d.name != nullptr && *d.name != '\0' && d.allocate && d.deallocate &&
+                        d.queue_open && d.queue_close && d.copy_from_host && d.copy_to_host &&
+                        d.synchronize && d.queue_position && d.queue_wait && d.queue_passed &&
+                        d.n_kernels >= 0 && (d.n_kernels == 0 || d.kernels != nullptr);
+  if (!complete)
+    invalid("add_device: device '{}' lacks a name or one of its functions",
+            d.name == nullptr ? "" : d.name);
 }
 
 dlcore_status add_device(void* opaque, const dlcore_device_api* device) {
@@ -62,7 +67,8 @@ void load_plugin(Engine& engine, const std::string& path) {
   auto init = reinterpret_cast<dlcore_plugin_init_fn>(dlsym(library, "dlcore_plugin_init"));
   dlclose(library);  // it stays loaded: RTLD_NODELETE
   if (init == nullptr) {
-    fail(DLCORE_FAILED_PRECONDITION, "engine_load_plugin: '{}' exports no dlcore_plugin_init", path);
+    fail(DLCORE_FAILED_PRECONDITION, "engine_load_plugin: '{}' exports no dlcore_plugin_init",
+         path);
   }
   Host host{engine};
   dlcore_host_api api;
@@ -77,7 +83,8 @@ void load_plugin(Engine& engine, const std::string& path) {
   dlcore_failure failure = empty_failure();
   const dlcore_status status = init(&api, &failure);
   if (status == DLCORE_OK) return;
-  if (host.refusal.code != DLCORE_OK) fail(host.refusal.code, "engine_load_plugin: {}", host.refusal.message);
+  if (host.refusal.code != DLCORE_OK)
+    fail(host.refusal.code, "engine_load_plugin: {}", host.refusal.message);
   check_device(status, failure, "engine_load_plugin");
 }
 

@@ -62,10 +62,12 @@ const std::shared_ptr<DeviceQueue>& Context::queue(Device& device) {
   auto& queue = queues_[index];
   if (!queue) {
     queue = std::make_shared<DeviceQueue>(device);
-    static_assert(std::atomic<int32_t>::is_always_lock_free && sizeof(std::atomic<int32_t>) == sizeof(int32_t));
+    static_assert(std::atomic<int32_t>::is_always_lock_free &&
+                  sizeof(std::atomic<int32_t>) == sizeof(int32_t));
     // An asynchronous device would look at it later, perhaps when this context is gone.
     if (device.api().queue_set_stop != nullptr && !device.asynchronous()) {
-      device.api().queue_set_stop(device.api().self, queue->handle, reinterpret_cast<const int32_t*>(&stop_));
+      device.api().queue_set_stop(device.api().self, queue->handle,
+                                  reinterpret_cast<const int32_t*>(&stop_));
     }
   }
   return queue;
@@ -112,7 +114,8 @@ void Context::set_deadline(int64_t milliseconds) {
   has_deadline_ = milliseconds >= 0;
   if (has_deadline_) {
     constexpr int64_t kLongest = int64_t{1000} * 86400 * 365 * 100;
-    deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::min(milliseconds, kLongest));
+    deadline_ = std::chrono::steady_clock::now() +
+                std::chrono::milliseconds(std::min(milliseconds, kLongest));
   }
 }
 

@@ -43,25 +43,28 @@ class Context : public Handle {
   // ---- Entering: one thread at a time.
   bool enter() {
     uint32_t free = 0;
-    return busy_.compare_exchange_strong(free, kBusy, std::memory_order_acquire, std::memory_order_relaxed);
+    return busy_.compare_exchange_strong(free, kBusy, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
   }
   // True when the context was closed meanwhile: the caller then ends it.
   bool leave() {
     uint32_t busy = kBusy;
-    return !busy_.compare_exchange_strong(busy, 0, std::memory_order_release, std::memory_order_relaxed);
+    return !busy_.compare_exchange_strong(busy, 0, std::memory_order_release,
+                                          std::memory_order_relaxed);
   }
   // Enters for good, to end the context. False while a call runs: that call ends it when it leaves.
   bool enter_to_close() {
     uint32_t seen = 0;
-    while (!busy_.compare_exchange_weak(seen, seen == 0 ? kBusy : seen | kClosing, std::memory_order_acq_rel,
-                                        std::memory_order_relaxed)) {
+    while (!busy_.compare_exchange_weak(seen, seen == 0 ? kBusy : seen | kClosing,
+                                        std::memory_order_acq_rel, std::memory_order_relaxed)) {
     }
     return seen == 0;
   }
   void note_intruder() { intruded_.store(true, std::memory_order_relaxed); }
   // Turns an intrusion or a cancellation into the sticky error.
   void take_notices() {
-    if (intruded_.load(std::memory_order_relaxed) || stop_.load(std::memory_order_relaxed) != 0 || has_deadline_) {
+    if (intruded_.load(std::memory_order_relaxed) || stop_.load(std::memory_order_relaxed) != 0 ||
+        has_deadline_) {
       take_notices_slow();
     }
   }
@@ -84,7 +87,8 @@ class Context : public Handle {
   // Nothing is cancelled in the rest of a block: what it changes, it changes wholly.
   class Unstoppable {
    public:
-    explicit Unstoppable(Context& ctx) : ctx_(ctx), previous_(std::exchange(ctx.unstoppable_, true)) {}
+    explicit Unstoppable(Context& ctx)
+        : ctx_(ctx), previous_(std::exchange(ctx.unstoppable_, true)) {}
     ~Unstoppable() { ctx_.unstoppable_ = previous_; }
     Unstoppable(const Unstoppable&) = delete;
     Unstoppable& operator=(const Unstoppable&) = delete;
@@ -98,8 +102,8 @@ class Context : public Handle {
   // ---- Modes.
   bool recording = true;
   bool training = true;
-  // History is kept for tensors wrapped in fewer levels than this; a backward pass that keeps no history of
-  // its own at some level must not hide what outer levels record.
+  // History is kept for tensors wrapped in fewer levels than this; a backward pass that keeps no
+  // history of its own at some level must not hide what outer levels record.
   int32_t recording_below = 1 << 30;
 
   // Graph runs that are under way on this context and those it serves as a child.
@@ -142,7 +146,8 @@ class Context : public Handle {
   // Runs the rest of a block on another device.
   class OnDevice {
    public:
-    OnDevice(Context& ctx, Device& device) : ctx_(ctx), previous_(std::exchange(ctx.device_, &device)) {}
+    OnDevice(Context& ctx, Device& device)
+        : ctx_(ctx), previous_(std::exchange(ctx.device_, &device)) {}
     ~OnDevice() { ctx_.device_ = previous_; }
 
    private:
@@ -184,7 +189,10 @@ class Context : public Handle {
 class ModeGuard {
  public:
   explicit ModeGuard(Context& ctx)
-      : ctx_(ctx), recording_(ctx.recording), training_(ctx.training), below_(ctx.recording_below) {}
+      : ctx_(ctx),
+        recording_(ctx.recording),
+        training_(ctx.training),
+        below_(ctx.recording_below) {}
   ~ModeGuard() {
     ctx_.recording = recording_;
     ctx_.training = training_;

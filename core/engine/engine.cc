@@ -21,7 +21,8 @@ constinit PoolStock pool_stock;
 
 TensorPool::TensorPool() : SlotPool(sizeof(Tensor)) {}
 
-Engine::Engine(const EngineOptions& options, MakeCpuDevice make_cpu) : memory_limit_(options.memory_limit) {
+Engine::Engine(const EngineOptions& options, MakeCpuDevice make_cpu)
+    : memory_limit_(options.memory_limit) {
   const int threads = options.threads > 0 ? options.threads : ThreadPool::available_processors();
   threads_ = std::make_unique<ThreadPool>(threads);
   BuiltInDevice cpu = make_cpu(*threads_, options);
@@ -47,7 +48,8 @@ Device* Engine::find_device(std::string_view name) {
 
 Device& Engine::device(std::string_view name) {
   Device* found = find_device(name);
-  if (found == nullptr) fail(DLCORE_NOT_FOUND, "no device '{}'; this engine has {}", name, device_names());
+  if (found == nullptr)
+    fail(DLCORE_NOT_FOUND, "no device '{}'; this engine has {}", name, device_names());
   return *found;
 }
 
@@ -58,7 +60,9 @@ int64_t Engine::device_count() {
 
 Device* Engine::device_at(int64_t index) {
   std::lock_guard<std::mutex> guard(lock_);
-  return index >= 0 && index < static_cast<int64_t>(devices_.size()) ? devices_[static_cast<size_t>(index)].get() : nullptr;
+  return index >= 0 && index < static_cast<int64_t>(devices_.size())
+             ? devices_[static_cast<size_t>(index)].get()
+             : nullptr;
 }
 
 std::string Engine::device_names() {
@@ -68,7 +72,8 @@ std::string Engine::device_names() {
 }
 
 void Engine::add_device(const dlcore_device_api& api, std::shared_ptr<void> owner) {
-  if (find_device(api.name) != nullptr) fail(DLCORE_ALREADY_EXISTS, "device '{}' exists already", api.name);
+  if (find_device(api.name) != nullptr)
+    fail(DLCORE_ALREADY_EXISTS, "device '{}' exists already", api.name);
   std::lock_guard<std::mutex> guard(lock_);
   const int index = static_cast<int>(devices_.size());
   devices_.push_back(std::make_unique<Device>(api, index, memory_limit_, std::move(owner)));

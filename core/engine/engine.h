@@ -20,8 +20,8 @@ namespace dlcore {
 class CustomOps;
 class Engine;
 
-// The slots that the tensors of one context live in. A context leases it from a process-wide stock, and it goes
-// back there when the context is closed and the last tensor released.
+// The slots that the tensors of one context live in. A context leases it from a process-wide stock,
+// and it goes back there when the context is closed and the last tensor released.
 struct TensorPool : SlotPool {
   TensorPool();
   std::atomic<Engine*> orphan_of{nullptr};  // set once its context is closed while tensors live
@@ -82,7 +82,8 @@ class Engine : public Handle {
 
   // Objects of each type that are alive, for the statistics.
   struct Live {
-    std::atomic<int64_t> contexts{0}, variables{0}, modules{0}, optimizers{0}, loaders{0}, graphs{0};
+    std::atomic<int64_t> contexts{0}, variables{0}, modules{0}, optimizers{0}, loaders{0},
+        graphs{0};
   } live;
 
  private:

@@ -11,7 +11,8 @@
 namespace dlcore {
 
 Capture::Capture(Context& ctx, std::string name)
-    : number_(ctx.engine().next_capture_number()), graph_(make_ref<Graph>(ctx.engine(), std::move(name))) {}
+    : number_(ctx.engine().next_capture_number()),
+      graph_(make_ref<Graph>(ctx.engine(), std::move(name))) {}
 
 TensorRef Capture::symbolic(Context& ctx, Device& device, ValueId value) {
   const TensorType& type = graph_->values[static_cast<size_t>(value)];
@@ -24,7 +25,8 @@ TensorRef Capture::symbolic(Context& ctx, Device& device, ValueId value) {
 
 void Capture::need_free_name(const std::string& name) const {
   for (const GraphInput& input : graph_->inputs) {
-    if (input.name == name) fail(DLCORE_ALREADY_EXISTS, "capture_input: an input '{}' exists already", name);
+    if (input.name == name)
+      fail(DLCORE_ALREADY_EXISTS, "capture_input: an input '{}' exists already", name);
   }
 }
 
@@ -45,7 +47,8 @@ TensorRef Capture::constant(Context& ctx, Tensor& tensor) {
   host->weak = tensor.weak;
   const uint64_t bytes = static_cast<uint64_t>(host->count) * dtype_bytes(host->dtype);
   for (const GraphConstant& c : graph_->constants) {
-    if (c.tensor->dtype == host->dtype && c.tensor->weak == host->weak && c.tensor->dims() == host->dims() &&
+    if (c.tensor->dtype == host->dtype && c.tensor->weak == host->weak &&
+        c.tensor->dims() == host->dims() &&
         (bytes == 0 || std::memcmp(c.tensor->data, host->data, bytes) == 0)) {
       return symbolic(ctx, ctx.device(), c.value);
     }
@@ -55,8 +58,9 @@ TensorRef Capture::constant(Context& ctx, Tensor& tensor) {
   return symbolic(ctx, ctx.device(), value);
 }
 
-void Capture::append(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-                     std::span<const TensorType> types, std::span<TensorRef> outputs) {
+void Capture::append(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+                     std::span<const int64_t> attrs, std::span<const TensorType> types,
+                     std::span<TensorRef> outputs) {
   GraphNode node;
   node.op = &op;
   node.attrs.assign(attrs.begin(), attrs.end());
@@ -88,7 +92,8 @@ Capture::Shadow& Capture::shadow(Context& ctx, Variable& variable) {
   const ValueId value = state.value;
   graph_->state.push_back(std::move(state));
   order_.push_back(&variable);
-  Shadow shadow{Ref<Variable>(&variable), graph_->state.size() - 1, symbolic(ctx, ctx.device(), value), nullptr};
+  Shadow shadow{Ref<Variable>(&variable), graph_->state.size() - 1,
+                symbolic(ctx, ctx.device(), value), nullptr};
   return shadows_.emplace(&variable, std::move(shadow)).first->second;
 }
 
@@ -102,8 +107,10 @@ TensorRef Capture::leaf(Context& ctx, Variable& variable) {
 
 void Capture::assign(Context& ctx, Variable& variable, Tensor& value) {
   if (!value.symbolic() || value.extra->capture != number_) {
-    invalid("variable_assign: '{}' is given a concrete tensor in a capture; wrap it with capture_constant",
-            variable.name());
+    invalid(
+        "variable_assign: '{}' is given a concrete tensor in a capture; wrap it with "
+        "capture_constant",
+        variable.name());
   }
   Shadow& s = shadow(ctx, variable);
   s.value = new_alias(ctx, value);
@@ -150,7 +157,8 @@ std::string Capture::origin(const Tensor& tensor) const {
 Ref<Graph> Capture::finish(Context& ctx, std::span<Tensor* const> outputs) {
   if (!gradients_.empty()) {
     fail(DLCORE_FAILED_PRECONDITION,
-         "capture_end: {} gradients that backward made were not applied; end a captured step with optimizer_step",
+         "capture_end: {} gradients that backward made were not applied; end a captured step with "
+         "optimizer_step",
          gradients_.size());
   }
   graph_->outputs.clear();  // of an attempt that failed

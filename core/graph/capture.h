@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph being recorded by a context. Until it ends, what the program does to variables and gradients happens to
-// shadows that only the capture sees.
+// A graph being recorded by a context. Until it ends, what the program does to variables and
+// gradients happens to shadows that only the capture sees.
 #pragma once
 
 #include <map>
@@ -21,8 +21,9 @@ class Capture {
 
   TensorRef input(Context& ctx, std::string name, Dtype dtype, std::string_view shape);
   TensorRef constant(Context& ctx, Tensor& tensor);
-  void append(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-              std::span<const TensorType> types, std::span<TensorRef> outputs);
+  void append(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+              std::span<const int64_t> attrs, std::span<const TensorType> types,
+              std::span<TensorRef> outputs);
 
   // The value a variable has at this point of the program, without history.
   TensorRef value(Context& ctx, Variable& variable);

@@ -44,7 +44,8 @@ struct GraphConstant {
 class Graph : public ObjectHandle {
  public:
   static constexpr Tag kTag = Tag::kGraph;
-  Graph(Engine& engine, std::string name) : name(std::move(name)), counted_(engine, engine.live.graphs) {}
+  Graph(Engine& engine, std::string name)
+      : name(std::move(name)), counted_(engine, engine.live.graphs) {}
 
   std::string name;
   DimTable dims;

@@ -61,7 +61,8 @@ class AttrChecker {
  private:
   int64_t word(const AttrDef& def, size_t at) {
     if (at >= words_.size()) {
-      invalid("{}: packed attributes end inside {}: there are {} words", what_, def.name, words_.size());
+      invalid("{}: packed attributes end inside {}: there are {} words", what_, def.name,
+              words_.size());
     }
     return words_[at];
   }
@@ -74,7 +75,8 @@ class AttrChecker {
     const int64_t bytes = length(def, at, kLongestText);
     const size_t end = at + 1 + text_words(bytes);
     if (bytes > 0) word(def, end - 1);
-    const std::string_view text(reinterpret_cast<const char*>(words_.data() + at + 1), static_cast<size_t>(bytes));
+    const std::string_view text(reinterpret_cast<const char*>(words_.data() + at + 1),
+                                static_cast<size_t>(bytes));
     if (*def.choices != '\0' && !is_choice(def.choices, text)) {
       invalid("{}: {} is '{}', expected one of {}", what_, def.name, text, def.choices);
     }
@@ -87,9 +89,11 @@ class AttrChecker {
     for (size_t i = at + 1; i < end; i += 2) {
       const int64_t kind = words_[i], value = words_[i + 1];
       if (kind != 0 && kind != 1) malformed(def, "dim kind", kind);
-      if (kind == 1 && (value < 0 || value >= expressions_)) malformed(def, "size expression", value);
+      if (kind == 1 && (value < 0 || value >= expressions_))
+        malformed(def, "size expression", value);
       if (kind == 0 && value < 0 && !(def.allow_rest && value == -1)) {
-        invalid("{}: dimension {} of {} is {}, expected 0 or more", what_, (i - at) / 2, def.name, value);
+        invalid("{}: dimension {} of {} is {}, expected 0 or more", what_, (i - at) / 2, def.name,
+                value);
       }
     }
     return end;
@@ -211,7 +215,8 @@ void complete_attrs(const char* what, std::span<const AttrDef> defs, std::span<c
     at = end;
   }
   if (at != words.size()) {
-    invalid("{}: {} words of packed attributes were given, but its attributes end after {}", what, words.size(), at);
+    invalid("{}: {} words of packed attributes were given, but its attributes end after {}", what,
+            words.size(), at);
   }
 }
 

@@ -47,7 +47,8 @@ constexpr Dim kRestOfSize(INT64_MIN);
 // Reads complete packed attributes by position in the schema. Borrows the words.
 class AttrReader {
  public:
-  AttrReader(std::span<const AttrDef> defs, std::span<const int64_t> words) : defs_(defs), words_(words) {}
+  AttrReader(std::span<const AttrDef> defs, std::span<const int64_t> words)
+      : defs_(defs), words_(words) {}
 
   bool has(int index) const;  // of an optional attribute
   int64_t number(int index) const { return words_[value_at(index)]; }
@@ -66,14 +67,17 @@ class AttrReader {
   std::span<const int64_t> words_;
 };
 
-// Words of one attribute that starts at `at`, its presence word included. `words` must be well formed.
+// Words of one attribute that starts at `at`, its presence word included. `words` must be well
+// formed.
 size_t attr_length(const AttrDef& def, std::span<const int64_t> words, size_t at);
 
-// Checks words from outside and fills in defaults. `what` names the op in errors. `expressions`: number of size
-// expressions that dim words may refer to.
+// Checks words from outside and fills in defaults. `what` names the op in errors. `expressions`:
+// number of size expressions that dim words may refer to.
 void complete_attrs(const char* what, std::span<const AttrDef> defs, std::span<const int64_t> words,
                     int64_t expressions, Words& complete);
 
-constexpr std::span<const AttrDef> attr_defs(const OpDef& op) { return {op.attrs.begin(), op.attrs.size()}; }
+constexpr std::span<const AttrDef> attr_defs(const OpDef& op) {
+  return {op.attrs.begin(), op.attrs.size()};
+}
 
 }  // namespace dlcore

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops as functions, for rules and for the parts of the engine that are written in ops. Each is defined beside
-// its op in families/.
+// Ops as functions, for rules and for the parts of the engine that are written in ops. Each is
+// defined beside its op in families/.
 #pragma once
 
 #include "core/ops/value.h"
@@ -61,7 +61,7 @@ Value softmax(const Value& x, int64_t axis);
 // matrix.cc
 Value matmul(const Value& a, const Value& b, bool transpose_a = false, bool transpose_b = false);
 
-// movement.cc
+// views.cc, movement.cc
 Value reshape(const Value& x, const Dims& shape);
 Value permute_dims(const Value& x, std::span<const int64_t> axes);
 Value slice(const Value& x, std::span<const int64_t> starts, std::span<const int64_t> stops,
@@ -80,8 +80,10 @@ Value full_like(const Value& like, const Dims& shape, double value);
 Value zeros_like(const Value& like);
 
 // random.cc
-Value random_uniform(Context& ctx, const Value& key, const Dims& shape, double low, double high, Dtype dtype);
-Value random_normal(Context& ctx, const Value& key, const Dims& shape, double mean, double deviation, Dtype dtype);
+Value random_uniform(Context& ctx, const Value& key, const Dims& shape, double low, double high,
+                     Dtype dtype);
+Value random_normal(Context& ctx, const Value& key, const Dims& shape, double mean,
+                    double deviation, Dtype dtype);
 Value random_bernoulli(Context& ctx, const Dims& shape, double probability);
 // The key of a call that comes `calls` after the one of `key`.
 Value advance_key(const Value& key, int64_t calls);

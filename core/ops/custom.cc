@@ -18,10 +18,12 @@ void lend(OpCall& call, Fn&& fn) {
   }
 }
 
-// Runs a callback on a child context: it inherits device and modes, has an error of its own, which becomes the
-// cause of the caller's.
-void run_callback(Context& ctx, const CustomOp& op, const char* what, dlcore_op_callback callback, OpCall& call) {
-  Ref<Context> child = make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
+// Runs a callback on a child context: it inherits device and modes, has an error of its own, which
+// becomes the cause of the caller's.
+void run_callback(Context& ctx, const CustomOp& op, const char* what, dlcore_op_callback callback,
+                  OpCall& call) {
+  Ref<Context> child =
+      make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
   child->inherit(ctx);
   std::swap(child->capture, ctx.capture);  // its calls are captured like the caller's
   call.child = child.get();
@@ -31,8 +33,9 @@ void run_callback(Context& ctx, const CustomOp& op, const char* what, dlcore_op_
     t.retain();
     t.give_to_program();
   });
-  const dlcore_status status = callback(op.user_data, reinterpret_cast<dlcore_context*>(child.get()),
-                                        reinterpret_cast<dlcore_op_call*>(&call));
+  const dlcore_status status =
+      callback(op.user_data, reinterpret_cast<dlcore_context*>(child.get()),
+               reinterpret_cast<dlcore_op_call*>(&call));
   lend(call, [](Tensor& t) { t.program_release(); });
   std::swap(child->capture, ctx.capture);
   call.child = nullptr;
@@ -40,8 +43,9 @@ void run_callback(Context& ctx, const CustomOp& op, const char* what, dlcore_op_
   child->program_release();
   if (status == DLCORE_OK && cause == nullptr) return;
   const dlcore_status code = cause != nullptr ? cause->code : status;
-  Error error(code, fmt::format("{}: its {} callback failed with {}{}{}", op.name, what, dlcore_status_name(code),
-                                cause ? ": " : "", cause ? cause->message : ""));
+  Error error(
+      code, fmt::format("{}: its {} callback failed with {}{}{}", op.name, what,
+                        dlcore_status_name(code), cause ? ": " : "", cause ? cause->message : ""));
   error.cause = std::move(cause);
   throw error;
 }
@@ -68,7 +72,8 @@ void CustomOp::describe(int32_t n_inputs, int32_t n_outputs, int32_t n_attrs) {
     def.inputs.items[def.inputs.count++] = {.name = "input", .dtypes = kAllSet, .promotes = false};
   }
   for (int32_t i = 0; i < n_outputs; ++i) def.outputs.items[def.outputs.count++] = OutputDef{};
-  for (int32_t i = 0; i < n_attrs; ++i) def.attrs.items[def.attrs.count++] = int_attr("attribute", "");
+  for (int32_t i = 0; i < n_attrs; ++i)
+    def.attrs.items[def.attrs.count++] = int_attr("attribute", "");
   if (backward == nullptr) def.traits = kNoGradient;
   def.vjp = [](Vjp& r) { custom_backward(*r.op().custom, r); };
 }
@@ -76,7 +81,8 @@ void CustomOp::describe(int32_t n_inputs, int32_t n_outputs, int32_t n_attrs) {
 int32_t CustomOps::add(std::unique_ptr<CustomOp> op) {
   std::lock_guard<std::mutex> guard(lock_);
   for (const auto& other : ops_) {
-    if (other->name == op->name) fail(DLCORE_ALREADY_EXISTS, "op_register: an op '{}' exists already", op->name);
+    if (other->name == op->name)
+      fail(DLCORE_ALREADY_EXISTS, "op_register: an op '{}' exists already", op->name);
   }
   op->def.number = kFirstNumber + static_cast<int32_t>(ops_.size());
   ops_.push_back(std::move(op));
@@ -98,8 +104,8 @@ const OpDef* CustomOps::find(std::string_view name) const {
   return nullptr;
 }
 
-void custom_infer(Context& ctx, const CustomOp& op, std::span<const TensorType> inputs, std::span<const int64_t> attrs,
-                  std::span<TensorType> outputs) {
+void custom_infer(Context& ctx, const CustomOp& op, std::span<const TensorType> inputs,
+                  std::span<const int64_t> attrs, std::span<TensorType> outputs) {
   CallGuard call;
   for (const TensorType& t : inputs) {
     call->inputs.push_back(new_abstract(ctx, ctx.device(), t.dtype, t.dims, t.weak));
@@ -110,14 +116,16 @@ void custom_infer(Context& ctx, const CustomOp& op, std::span<const TensorType> 
   run_callback(ctx, op, "infer", op.infer, *call);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!is_dtype(call->output_types[i].dtype)) {
-      fail(DLCORE_FAILED_PRECONDITION, "{}: its infer callback set no type for output {}", op.name, i);
+      fail(DLCORE_FAILED_PRECONDITION, "{}: its infer callback set no type for output {}", op.name,
+           i);
     }
     outputs[i] = call->output_types[i];
   }
 }
 
-void custom_forward(Context& ctx, const CustomOp& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-                    std::span<const TensorType> types, std::span<TensorRef> outputs) {
+void custom_forward(Context& ctx, const CustomOp& op, std::span<Tensor* const> inputs,
+                    std::span<const int64_t> attrs, std::span<const TensorType> types,
+                    std::span<TensorRef> outputs) {
   CallGuard call;
   for (Tensor* t : inputs) call->inputs.emplace_back(t);
   call->attrs.assign(attrs.begin(), attrs.end());
@@ -128,12 +136,14 @@ void custom_forward(Context& ctx, const CustomOp& op, std::span<Tensor* const> i
   run_callback(ctx, op, "forward", op.forward, *call);
   for (size_t i = 0; i < types.size(); ++i) {
     const TensorRef& made = call->outputs[i];
-    if (!made) fail(DLCORE_FAILED_PRECONDITION, "{}: its forward callback set no output {}", op.name, i);
+    if (!made)
+      fail(DLCORE_FAILED_PRECONDITION, "{}: its forward callback set no output {}", op.name, i);
     const TensorType type = type_of(made.get());
     if (type.dtype != types[i].dtype || !(type.dims == types[i].dims)) {
       const DimMath math(ctx);
-      fail(DLCORE_FAILED_PRECONDITION, "{}: its forward callback made output {} as {} {}, but infer said {} {}",
-           op.name, i, dtype_name(type.dtype), math.text(type.dims), dtype_name(types[i].dtype),
+      fail(DLCORE_FAILED_PRECONDITION,
+           "{}: its forward callback made output {} as {} {}, but infer said {} {}", op.name, i,
+           dtype_name(type.dtype), math.text(type.dims), dtype_name(types[i].dtype),
            math.text(types[i].dims));
     }
     outputs[i] = new_alias(ctx, *made);
@@ -160,9 +170,10 @@ void custom_backward(const CustomOp& op, Vjp& rule) {
     if (!rule.needs(i) || !gradient) continue;
     const TensorType type = type_of(gradient.get());
     if (type.dtype != rule.input_dtype(i) || !(type.dims == rule.input_dims(i))) {
-      fail(DLCORE_FAILED_PRECONDITION, "{}: its backward callback made the gradient of input {} as {} {}, expected {} {}",
-           op.name, i, dtype_name(type.dtype), rule.math.text(type.dims), dtype_name(rule.input_dtype(i)),
-           rule.math.text(rule.input_dims(i)));
+      fail(DLCORE_FAILED_PRECONDITION,
+           "{}: its backward callback made the gradient of input {} as {} {}, expected {} {}",
+           op.name, i, dtype_name(type.dtype), rule.math.text(type.dims),
+           dtype_name(rule.input_dtype(i)), rule.math.text(rule.input_dims(i)));
     }
     rule.set(i, Value(ctx, std::move(gradient)));
   }

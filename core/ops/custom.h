@@ -50,10 +50,11 @@ class CustomOps {
 };
 
 // The callbacks, each on a child context of its own.
-void custom_infer(Context& ctx, const CustomOp& op, std::span<const TensorType> inputs, std::span<const int64_t> attrs,
-                  std::span<TensorType> outputs);
-void custom_forward(Context& ctx, const CustomOp& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-                    std::span<const TensorType> types, std::span<TensorRef> outputs);
+void custom_infer(Context& ctx, const CustomOp& op, std::span<const TensorType> inputs,
+                  std::span<const int64_t> attrs, std::span<TensorType> outputs);
+void custom_forward(Context& ctx, const CustomOp& op, std::span<Tensor* const> inputs,
+                    std::span<const int64_t> attrs, std::span<const TensorType> types,
+                    std::span<TensorRef> outputs);
 void custom_backward(const CustomOp& op, Vjp& rule);
 
 }  // namespace dlcore

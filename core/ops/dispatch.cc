@@ -18,12 +18,15 @@ const char* input_name(const OpDef& op, size_t i) {
   return op.inputs[std::min(i, op.inputs.size() - 1)].name;
 }
 
-const InputDef& input_def(const OpDef& op, size_t i) { return op.inputs[std::min(i, op.inputs.size() - 1)]; }
+const InputDef& input_def(const OpDef& op, size_t i) {
+  return op.inputs[std::min(i, op.inputs.size() - 1)];
+}
 
 // One call on its way: inputs brought to the form that inference and kernels expect.
 class Call {
  public:
-  Call(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs)
+  Call(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+       std::span<const int64_t> attrs)
       : ctx_(ctx), op_(op), inputs_(inputs) {
     const int64_t expressions = ctx.capture ? ctx.capture->dims().expression_count() : 0;
     complete_attrs(op.name, attr_defs(op), attrs, expressions, attrs_);
@@ -42,7 +45,8 @@ class Call {
     const int32_t depth = top_level(ctx_, inputs_);
     const bool record = needs_history(depth);
     if (record && op_.vjp == nullptr && op_.custom == nullptr) return compose(outputs);
-    if (depth > 0 && op_.compose != nullptr && op_.vjp == nullptr && op_.jvp == nullptr) return compose(outputs);
+    if (depth > 0 && op_.compose != nullptr && op_.vjp == nullptr && op_.jvp == nullptr)
+      return compose(outputs);
 
     types_.resize(inputs_.size());
     for (size_t i = 0; i < inputs_.size(); ++i) types_[i] = type_of(inputs_[i]);
@@ -73,10 +77,12 @@ class Call {
       invalid("{}: {} inputs were given, expected at most {}", op_.name, inputs_.size(), n);
     }
     if (inputs_.size() > DLCORE_MAX_OP_INPUTS) {
-      invalid("{}: {} inputs were given, expected at most {}", op_.name, inputs_.size(), int{DLCORE_MAX_OP_INPUTS});
+      invalid("{}: {} inputs were given, expected at most {}", op_.name, inputs_.size(),
+              int{DLCORE_MAX_OP_INPUTS});
     }
     while (!op_.variadic() && inputs_.size() < n) inputs_.push_back(nullptr);
-    if (op_.variadic() && inputs_.size() < n) invalid("{}: {} is empty, expected at least one tensor", op_.name, op_.inputs[n - 1].name);
+    if (op_.variadic() && inputs_.size() < n)
+      invalid("{}: {} is empty, expected at least one tensor", op_.name, op_.inputs[n - 1].name);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (inputs_[i] == nullptr && !input_def(op_, i).optional) {
         invalid("{}: input {} ({}) is missing", op_.name, i, input_name(op_, i));
@@ -89,7 +95,8 @@ class Call {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Tensor* t = inputs_[i];
       if (t == nullptr || t->data != nullptr || t->symbolic() || t->leveled()) continue;
-      fail(DLCORE_FAILED_PRECONDITION, "{}: {} has no elements: infer callbacks see dtypes and shapes only", op_.name,
+      fail(DLCORE_FAILED_PRECONDITION,
+           "{}: {} has no elements: infer callbacks see dtypes and shapes only", op_.name,
            input_name(op_, i));
     }
   }
@@ -123,8 +130,8 @@ class Call {
       Tensor* t = inputs_[i];
       if (t == nullptr || t->device == device_) continue;
       if (t->weak && t->data != nullptr && !t->has_history()) continue;
-      invalid("{}: {} is on device '{}', but another input is on '{}'; use tensor_to_device", op_.name,
-              input_name(op_, i), t->device->name(), device_->name());
+      invalid("{}: {} is on device '{}', but another input is on '{}'; use tensor_to_device",
+              op_.name, input_name(op_, i), t->device->name(), device_->name());
     }
   }
 
@@ -152,10 +159,12 @@ class Call {
       Tensor* t = inputs_[i];
       if (t == nullptr || !input_def(op_, i).promotes) continue;
       Dtype& common = t->weak ? weak : strong;
-      const Dtype together = common == DLCORE_DTYPE_NONE ? Dtype{t->dtype} : promote(common, t->dtype);
+      const Dtype together =
+          common == DLCORE_DTYPE_NONE ? Dtype{t->dtype} : promote(common, t->dtype);
       if (together == DLCORE_DTYPE_NONE) {
-        invalid("{}: {} is {} and {} is {}, which have no common dtype", op_.name, input_name(op_, strong_at),
-                dtype_name(common), input_name(op_, i), dtype_name(t->dtype));
+        invalid("{}: {} is {} and {} is {}, which have no common dtype", op_.name,
+                input_name(op_, strong_at), dtype_name(common), input_name(op_, i),
+                dtype_name(t->dtype));
       }
       if (!t->weak) strong_at = i;
       common = together;
@@ -167,8 +176,8 @@ class Call {
     } else if (weak != DLCORE_DTYPE_NONE) {
       common = promote_weak(strong, weak);
       if (common == DLCORE_DTYPE_NONE) {
-        invalid("{}: a {} scalar does not fit a tensor of {}; cast the tensor with astype first", op_.name,
-                is_float(weak) ? "floating" : dtype_name(weak), dtype_name(strong));
+        invalid("{}: a {} scalar does not fit a tensor of {}; cast the tensor with astype first",
+                op_.name, is_float(weak) ? "floating" : dtype_name(weak), dtype_name(strong));
       }
     }
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -176,8 +185,8 @@ class Call {
       const InputDef& def = input_def(op_, i);
       if (def.promotes && inputs_[i]->dtype != common) convert(i, common);
       if (!contains(def.dtypes, inputs_[i]->dtype) && def.dtypes != 0) {
-        invalid("{}: {} is {}, expected {}", op_.name, input_name(op_, i), dtype_name(inputs_[i]->dtype),
-                dtype_set_text(def.dtypes));
+        invalid("{}: {} is {}, expected {}", op_.name, input_name(op_, i),
+                dtype_name(inputs_[i]->dtype), dtype_set_text(def.dtypes));
       }
     }
   }
@@ -196,8 +205,10 @@ class Call {
       Tensor* t = inputs_[i];
       if (t == nullptr || t->data == nullptr) continue;
       if (t->rank != 0 || t->has_history() || !scalar_made_here(i)) {
-        invalid("{}: {} is a concrete tensor in a capture; make it an input, or wrap it with capture_constant",
-                op_.name, input_name(op_, i));
+        invalid(
+            "{}: {} is a concrete tensor in a capture; make it an input, or wrap it with "
+            "capture_constant",
+            op_.name, input_name(op_, i));
       }
       hold(i, ctx_.capture->constant(ctx_, *t));
     }
@@ -206,7 +217,8 @@ class Call {
   // Weak scalars, and what they were converted to, are constants of the program's text.
   bool scalar_made_here(size_t i) const {
     if (inputs_[i]->weak) return true;
-    return std::any_of(held_.begin(), held_.end(), [&](const TensorRef& t) { return t.get() == inputs_[i]; });
+    return std::any_of(held_.begin(), held_.end(),
+                       [&](const TensorRef& t) { return t.get() == inputs_[i]; });
   }
 
   void refuse_other_captures() {
@@ -214,7 +226,8 @@ class Call {
       Tensor* t = inputs_[i];
       if (t == nullptr || !t->symbolic()) continue;
       if (!ctx_.capture || t->extra->capture != ctx_.capture->number()) {
-        fail(DLCORE_FAILED_PRECONDITION, "{}: {} is a value of a capture that is not open on this context", op_.name,
+        fail(DLCORE_FAILED_PRECONDITION,
+             "{}: {} is a value of a capture that is not open on this context", op_.name,
              input_name(op_, i));
       }
     }
@@ -222,11 +235,14 @@ class Call {
 
   bool needs_history(int32_t depth) const {
     if (!ctx_.recording || depth >= ctx_.recording_below || !op_.differentiable()) return false;
-    return std::any_of(inputs_.begin(), inputs_.end(),
-                       [](Tensor* t) { return t != nullptr && is_float(t->dtype) && t->has_history(); });
+    return std::any_of(inputs_.begin(), inputs_.end(), [](Tensor* t) {
+      return t != nullptr && is_float(t->dtype) && t->has_history();
+    });
   }
 
-  void compose(std::span<TensorRef> outputs) { run_composite(ctx_, op_, inputs_.span(), attrs_.span(), outputs); }
+  void compose(std::span<TensorRef> outputs) {
+    run_composite(ctx_, op_, inputs_.span(), attrs_.span(), outputs);
+  }
 
   void mark_weak(std::span<TensorType> made) {
     if (!all_weak_ || !op_.is(kElementwise)) return;
@@ -268,11 +284,13 @@ class Call {
     node.inputs.resize(inputs_.size());
     node.outputs.resize(all.size());
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      const bool asked = op_.variadic() ? (mask & 1) != 0 : i < 16 && (mask & save_input(static_cast<int>(i))) != 0;
+      const bool asked = op_.variadic() ? (mask & 1) != 0
+                                        : i < 16 && (mask & save_input(static_cast<int>(i))) != 0;
       if (asked && inputs_[i] != nullptr) node.inputs[i] = TensorRef(inputs_[i]);
     }
     for (size_t i = 0; i < all.size(); ++i) {
-      if ((mask & save_output(static_cast<int>(i))) != 0) node.outputs[i] = new_alias(ctx_, *all[i]);
+      if ((mask & save_output(static_cast<int>(i))) != 0)
+        node.outputs[i] = new_alias(ctx_, *all[i]);
     }
   }
 
@@ -297,14 +315,14 @@ TensorType type_of(const Tensor* tensor) {
   return type;
 }
 
-void infer_types(const OpDef& op, std::span<const TensorType> inputs, std::span<const int64_t> attrs, DimTable* table,
-                 std::span<TensorType> outputs) {
+void infer_types(const OpDef& op, std::span<const TensorType> inputs,
+                 std::span<const int64_t> attrs, DimTable* table, std::span<TensorType> outputs) {
   Infer rule(op, inputs, AttrReader(attr_defs(op), attrs), DimMath(table), outputs);
   op.infer(rule);
 }
 
-void invoke(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-            std::span<TensorRef> outputs) {
+void invoke(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+            std::span<const int64_t> attrs, std::span<TensorRef> outputs) {
   try {
     Call(ctx, op, inputs, attrs).run(outputs);
   } catch (Error& e) {
@@ -317,7 +335,8 @@ void invoke(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std:
   }
 }
 
-TensorRef invoke1(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs) {
+TensorRef invoke1(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+                  std::span<const int64_t> attrs) {
   TensorRef output[1];
   invoke(ctx, op, inputs, attrs, output);
   return std::move(output[0]);

@@ -34,7 +34,8 @@ struct ReleaseStorage {
 // Brings one call into the form of plugin.h.
 class Launch {
  public:
-  Launch(Context& ctx, const OpDef& op, std::span<const int64_t> attrs) : ctx_(ctx), op_(op), attrs_(attrs) {}
+  Launch(Context& ctx, const OpDef& op, std::span<const int64_t> attrs)
+      : ctx_(ctx), op_(op), attrs_(attrs) {}
 
   void add_input(Tensor* tensor, std::span<const int64_t> broadcast_shape, bool broadcasts) {
     tensors_.push_back(tensor);
@@ -65,8 +66,8 @@ class Launch {
     if (op_.arrange != nullptr) arrange();
     const dlcore_kernel* kernel = accepted(device, device.kernel(op_.number, key));
     if (kernel == nullptr) {
-      fail(DLCORE_UNIMPLEMENTED, "{}: device '{}' has no kernel for it with dtype {}", op_.name, device.name(),
-           dtype_name(key));
+      fail(DLCORE_UNIMPLEMENTED, "{}: device '{}' has no kernel for it with dtype {}", op_.name,
+           device.name(), dtype_name(key));
     }
     if ((kernel->flags & DLCORE_KERNEL_STRIDED) == 0) make_contiguous();
     ctx_.check_stop();
@@ -79,7 +80,8 @@ class Launch {
     for (auto* side : {&inputs_, &outputs_}) {
       for (const dlcore_operand& o : *side) {
         OperandView& view = views_.emplace_back();
-        for (int32_t i = 0; i < o.rank; ++i) view.insert(view.shape.size(), o.shape[i], o.strides[i]);
+        for (int32_t i = 0; i < o.rank; ++i)
+          view.insert(view.shape.size(), o.shape[i], o.strides[i]);
       }
     }
     const std::span<OperandView> all(views_);
@@ -137,7 +139,8 @@ class Launch {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (tensors_[i] == nullptr || is_contiguous(inputs_[i])) continue;
       const dlcore_operand& o = inputs_[i];
-      TensorRef dense = new_tensor(ctx_, *tensors_[i]->device, o.dtype, {o.shape, static_cast<size_t>(o.rank)});
+      TensorRef dense =
+          new_tensor(ctx_, *tensors_[i]->device, o.dtype, {o.shape, static_cast<size_t>(o.rank)});
       TensorRef view = new_view(ctx_, *tensors_[i], {o.shape, static_cast<size_t>(o.rank)},
                                 {o.strides, static_cast<size_t>(o.rank)}, 0);
       Tensor* from[] = {view.get()};
@@ -249,11 +252,14 @@ TensorRef make_view(Context& ctx, const OpDef& op, Tensor& input, std::span<cons
 
 }  // namespace
 
-const dlcore_kernel* find_kernel(Device& device, const OpDef& op, Dtype key) { return device.kernel(op.number, key); }
+const dlcore_kernel* find_kernel(Device& device, const OpDef& op, Dtype key) {
+  return device.kernel(op.number, key);
+}
 
-void launch_into(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-                 std::span<Tensor* const> outputs) {
-  if (!ctx.engine().open() && !ctx.unstoppable()) fail(DLCORE_FAILED_PRECONDITION, "{}: the engine is closed", op.name);
+void launch_into(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+                 std::span<const int64_t> attrs, std::span<Tensor* const> outputs) {
+  if (!ctx.engine().open() && !ctx.unstoppable())
+    fail(DLCORE_FAILED_PRECONDITION, "{}: the engine is closed", op.name);
   Launch launch(ctx, op, attrs);
   bool work = outputs.empty();
   for (Tensor* t : inputs) launch.add_input(t, outputs[0]->shape(), op.is(kElementwise));
@@ -262,12 +268,13 @@ void launch_into(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
     work = work || t->count > 0;
   }
   if (!work) return;
-  const Dtype key = op.key_input >= 0 ? inputs[static_cast<size_t>(op.key_input)]->dtype : outputs[0]->dtype;
+  const Dtype key =
+      op.key_input >= 0 ? inputs[static_cast<size_t>(op.key_input)]->dtype : outputs[0]->dtype;
   launch.run(*outputs[0]->device, key);
 }
 
-void run_composite(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-                   std::span<TensorRef> outputs) {
+void run_composite(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+                   std::span<const int64_t> attrs, std::span<TensorRef> outputs) {
   std::vector<Value> values, results(op.outputs.size());
   for (Tensor* t : inputs) values.push_back(t == nullptr ? Value() : Value(ctx, TensorRef(t)));
   Compose rule(ctx, AttrReader(attr_defs(op), attrs), values, results);
@@ -275,8 +282,9 @@ void run_composite(Context& ctx, const OpDef& op, std::span<Tensor* const> input
   for (size_t i = 0; i < outputs.size() && i < results.size(); ++i) outputs[i] = results[i].take();
 }
 
-void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-             std::span<const TensorType> types, std::span<TensorRef> outputs) {
+void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+             std::span<const int64_t> attrs, std::span<const TensorType> types,
+             std::span<TensorRef> outputs) {
   if (!ctx.engine().open()) fail(DLCORE_FAILED_PRECONDITION, "{}: the engine is closed", op.name);
   if (op.custom != nullptr) {
     custom_forward(ctx, *op.custom, inputs, attrs, types, outputs);
@@ -287,8 +295,10 @@ void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std
     return;
   }
   Device& device = inputs.empty() || inputs[0] == nullptr ? ctx.device() : *inputs[0]->device;
-  const Dtype key = op.key_input >= 0 ? inputs[static_cast<size_t>(op.key_input)]->dtype : types[0].dtype;
-  if (op.compose != nullptr && contains(op.composes, key) && find_kernel(device, op, key) == nullptr) {
+  const Dtype key =
+      op.key_input >= 0 ? inputs[static_cast<size_t>(op.key_input)]->dtype : types[0].dtype;
+  if (op.compose != nullptr && contains(op.composes, key) &&
+      find_kernel(device, op, key) == nullptr) {
     ModeGuard modes(ctx);
     ctx.recording = false;  // history is of the op as called
     Context::OnDevice on(ctx, device);

@@ -6,11 +6,12 @@
 
 namespace dlcore {
 
-void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-             std::span<const TensorType> types, std::span<TensorRef> outputs);
+void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+             std::span<const int64_t> attrs, std::span<const TensorType> types,
+             std::span<TensorRef> outputs);
 
-void run_composite(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, std::span<const int64_t> attrs,
-                   std::span<TensorRef> outputs);
+void run_composite(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
+                   std::span<const int64_t> attrs, std::span<TensorRef> outputs);
 
 // One element of `scalar` (rank 0, in host memory) as another dtype, written to `word`.
 void convert_scalar(const Tensor& scalar, Dtype dtype, void* word);

@@ -25,14 +25,17 @@ OpTable::OpTable() {
             [](auto* a, auto* b) { return std::string_view(a->name) < std::string_view(b->name); });
   for (const OpDef* op : sorted_) {
     const OpDef*& slot = by_number_.at(static_cast<size_t>(op->number));
-    if (slot != nullptr) fail(DLCORE_INTERNAL, "ops {} and {} have the same number {}", slot->name, op->name, op->number);
+    if (slot != nullptr)
+      fail(DLCORE_INTERNAL, "ops {} and {} have the same number {}", slot->name, op->name,
+           op->number);
     slot = op;
   }
 }
 
 const OpDef* OpTable::find(std::string_view name) const {
-  auto it = std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                             [](const OpDef* op, std::string_view n) { return std::string_view(op->name) < n; });
+  auto it = std::lower_bound(
+      by_name_.begin(), by_name_.end(), name,
+      [](const OpDef* op, std::string_view n) { return std::string_view(op->name) < n; });
   return it != by_name_.end() && name == (*it)->name ? *it : nullptr;
 }
 

@@ -26,7 +26,8 @@ Dim DimMath::subtract(Dim a, Dim b) const {
 }
 
 Dim DimMath::multiply(Dim a, Dim b) const {
-  return a.symbolic() || b.symbolic() ? symbolic().multiply(a, b) : Dim(checked_multiply(a.value, b.value));
+  return a.symbolic() || b.symbolic() ? symbolic().multiply(a, b)
+                                      : Dim(checked_multiply(a.value, b.value));
 }
 
 Dim DimMath::divide(Dim a, Dim b) const {
@@ -41,7 +42,9 @@ Dim DimMath::product(const Dims& dims) const {
   return p;
 }
 
-std::string DimMath::text(Dim d) const { return d.symbolic() ? symbolic().text(d) : std::to_string(d.value); }
+std::string DimMath::text(Dim d) const {
+  return d.symbolic() ? symbolic().text(d) : std::to_string(d.value);
+}
 
 std::string DimMath::text(const Dims& dims) const {
   std::string result = "[";
@@ -51,7 +54,8 @@ std::string DimMath::text(const Dims& dims) const {
 
 int normal_axis(const char* op, const char* name, int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) {
-    if (rank == 0) invalid("{}: {} is {}, but the tensor has rank 0 and so no axes", op, name, axis);
+    if (rank == 0)
+      invalid("{}: {} is {}, but the tensor has rank 0 and so no axes", op, name, axis);
     invalid("{}: {} is {}, expected {} to {} for rank {}", op, name, axis, -rank, rank - 1, rank);
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
@@ -71,7 +75,8 @@ Ints normal_axes(const char* op, std::span<const int64_t> axes, bool given, int 
   return result;
 }
 
-// ---- Infer ---------------------------------------------------------------------------------------
+// ---- Infer
+// ---------------------------------------------------------------------------------------
 
 Ints Infer::axes(int attr, int rank) const {
   const bool given = attrs.has(attr);
@@ -87,15 +92,15 @@ void Infer::set(int output, Dtype dtype, const Dims& dims) {
 
 void Infer::need_rank(int input, int at_least) const {
   if (rank(input) < at_least) {
-    refuse("{} is {}, expected rank {} or more", op.inputs[static_cast<size_t>(input)].name, math.text(dims(input)),
-           at_least);
+    refuse("{} is {}, expected rank {} or more", op.inputs[static_cast<size_t>(input)].name,
+           math.text(dims(input)), at_least);
   }
 }
 
 void Infer::need_same(int input, const Dims& expected) const {
   if (!(dims(input) == expected)) {
-    refuse("{} is {}, expected {}", op.inputs[static_cast<size_t>(input)].name, math.text(dims(input)),
-           math.text(expected));
+    refuse("{} is {}, expected {}", op.inputs[static_cast<size_t>(input)].name,
+           math.text(dims(input)), math.text(expected));
   }
 }
 
@@ -108,8 +113,8 @@ Dims broadcast(const Infer& r, const Dims& a, const Dims& b) {
     const Dim x = longer[shift + i], y = shorter[i];
     if (x == y || y == Dim(1)) continue;
     if (!(x == Dim(1))) {
-      r.refuse("shapes {} and {} do not broadcast: {} against {} at axis {}", r.math.text(a), r.math.text(b),
-               r.math.text(x), r.math.text(y), shift + i);
+      r.refuse("shapes {} and {} do not broadcast: {} against {} at axis {}", r.math.text(a),
+               r.math.text(b), r.math.text(x), r.math.text(y), shift + i);
     }
     result[shift + i] = y;
   }
@@ -132,9 +137,11 @@ void infer_elementwise(Infer& r) { r.set(0, r.dtype(r.op.key_input), broadcast_i
 void infer_comparison(Infer& r) { r.set(0, DLCORE_BOOL, broadcast_inputs(r)); }
 void infer_like_first(Infer& r) { r.set(0, r.dtype(0), r.dims(0)); }
 
-// ---- Vjp -----------------------------------------------------------------------------------------
+// ---- Vjp
+// -----------------------------------------------------------------------------------------
 
-Vjp::Vjp(Context& ctx, const Node& node, uint64_t wanted, std::span<Value> gradients, std::span<Value> results)
+Vjp::Vjp(Context& ctx, const Node& node, uint64_t wanted, std::span<Value> gradients,
+         std::span<Value> results)
     : ctx(ctx),
       attrs(attr_defs(*node.op), node.attrs),
       math(ctx),
@@ -176,7 +183,8 @@ void Vjp::set(int i, Value gradient) {
   results_[static_cast<size_t>(i)] = std::move(gradient);
 }
 
-// ---- Jvp -----------------------------------------------------------------------------------------
+// ---- Jvp
+// -----------------------------------------------------------------------------------------
 
 Value Jvp::zero_filled(int i) const { return moves(i) ? tangent(i) : zeros_like(input(i)); }
 
@@ -186,7 +194,8 @@ void Jvp::add(int i, Value tangent) {
   sum = sum ? sum + tangent : std::move(tangent);
 }
 
-// ---- Batch ---------------------------------------------------------------------------------------
+// ---- Batch
+// ---------------------------------------------------------------------------------------
 
 Value Batch::with_examples(int i) const {
   if (batched(i)) return input(i);
@@ -208,7 +217,8 @@ void batch_elementwise(Batch& r) {
     if (r.has(i)) rank = std::max(rank, r.logical_rank(i));
   }
   std::vector<Value> inputs;
-  for (int i = 0; i < r.input_count(); ++i) inputs.push_back(r.has(i) ? r.aligned(i, rank) : Value());
+  for (int i = 0; i < r.input_count(); ++i)
+    inputs.push_back(r.has(i) ? r.aligned(i, rank) : Value());
   r.set(0, call(r.op.number, inputs, r.attrs.words()));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of an op get to see. Sizes are Dims throughout, so that every rule also serves captures with
-// symbolic sizes.
+// What the rules of an op get to see. Sizes are Dims throughout, so that every rule also serves
+// captures with symbolic sizes.
 #pragma once
 
 #include <array>
@@ -52,12 +52,16 @@ class Infer {
   const DimMath math;
 
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool has(int i) const { return i < input_count() && inputs_[static_cast<size_t>(i)].dtype != DLCORE_DTYPE_NONE; }
+  bool has(int i) const {
+    return i < input_count() && inputs_[static_cast<size_t>(i)].dtype != DLCORE_DTYPE_NONE;
+  }
   Dtype dtype(int i = 0) const { return inputs_[static_cast<size_t>(i)].dtype; }
   const Dims& dims(int i = 0) const { return inputs_[static_cast<size_t>(i)].dims; }
   int rank(int i = 0) const { return static_cast<int>(dims(i).size()); }
   Dim dim(int i, int axis) const { return dims(i)[static_cast<size_t>(axis)]; }
-  int axis(int attr, int rank) const { return normal_axis(op.name, op.attrs[static_cast<size_t>(attr)].name, attrs.number(attr), rank); }
+  int axis(int attr, int rank) const {
+    return normal_axis(op.name, op.attrs[static_cast<size_t>(attr)].name, attrs.number(attr), rank);
+  }
   Ints axes(int attr, int rank) const;  // of an optional list
 
   void set(int output, Dtype dtype, const Dims& dims);
@@ -77,12 +81,13 @@ class Infer {
 };
 
 // Shared inference.
-void infer_elementwise(Infer& r);    // the broadcast shape, input 0's dtype
-void infer_comparison(Infer& r);     // the broadcast shape, bool
-void infer_like_first(Infer& r);     // output 0 like input 0
+void infer_elementwise(Infer& r);  // the broadcast shape, input 0's dtype
+void infer_comparison(Infer& r);   // the broadcast shape, bool
+void infer_like_first(Infer& r);   // output 0 like input 0
 Dims broadcast(const Infer& r, const Dims& a, const Dims& b);
 
-// ---- Views: strides and offset of an output that shares input 0's elements. -----------------------
+// ---- Views: strides and offset of an output that shares input 0's elements.
+// -----------------------
 class View {
  public:
   View(const Tensor& input, AttrReader attrs, std::span<const int64_t> shape, int64_t* strides)
@@ -95,11 +100,13 @@ class View {
   bool possible = true;                  // false: the input has to be made contiguous first
 };
 
-// ---- Reverse mode ------------------------------------------------------------------------------------
+// ---- Reverse mode
+// ------------------------------------------------------------------------------------
 class Vjp {
  public:
   // `wanted`: bit i for each input whose gradient is asked for.
-  Vjp(Context& ctx, const Node& node, uint64_t wanted, std::span<Value> gradients, std::span<Value> results);
+  Vjp(Context& ctx, const Node& node, uint64_t wanted, std::span<Value> gradients,
+      std::span<Value> results);
 
   Context& ctx;
   const AttrReader attrs;
@@ -117,7 +124,9 @@ class Vjp {
   Value output(int i) const;
   const Dims& input_dims(int i) const { return node_.input_types[static_cast<size_t>(i)].dims; }
   Dtype input_dtype(int i) const { return node_.input_types[static_cast<size_t>(i)].dtype; }
-  const Dims& output_dims(int i = 0) const { return node_.output_types[static_cast<size_t>(i)].dims; }
+  const Dims& output_dims(int i = 0) const {
+    return node_.output_types[static_cast<size_t>(i)].dims;
+  }
   int rank(int i = 0) const { return static_cast<int>(input_dims(i).size()); }
 
   // For elementwise ops the gradient is summed over the axes along which input i was broadcast.
@@ -130,12 +139,19 @@ class Vjp {
   std::span<Value> results_;
 };
 
-// ---- Forward mode ------------------------------------------------------------------------------------
+// ---- Forward mode
+// ------------------------------------------------------------------------------------
 class Jvp {
  public:
-  Jvp(Context& ctx, const OpDef& op, AttrReader attrs, std::span<const Value> primals, std::span<const Value> tangents,
-      std::span<const Value> outputs, std::span<Value> results)
-      : ctx(ctx), op(op), attrs(attrs), primals_(primals), tangents_(tangents), outputs_(outputs), results_(results) {}
+  Jvp(Context& ctx, const OpDef& op, AttrReader attrs, std::span<const Value> primals,
+      std::span<const Value> tangents, std::span<const Value> outputs, std::span<Value> results)
+      : ctx(ctx),
+        op(op),
+        attrs(attrs),
+        primals_(primals),
+        tangents_(tangents),
+        outputs_(outputs),
+        results_(results) {}
 
   Context& ctx;
   const OpDef& op;
@@ -157,12 +173,19 @@ class Jvp {
   std::span<Value> results_;
 };
 
-// ---- Vectorisation: batched inputs have the examples as axis 0 ---------------------------------------
+// ---- Vectorisation: batched inputs have the examples as axis 0
+// ---------------------------------------
 class Batch {
  public:
-  Batch(Context& ctx, const OpDef& op, AttrReader attrs, int64_t size, std::span<const Value> inputs,
-        std::span<const bool> batched, std::span<Value> results)
-      : ctx(ctx), op(op), attrs(attrs), size(size), inputs_(inputs), batched_(batched), results_(results) {}
+  Batch(Context& ctx, const OpDef& op, AttrReader attrs, int64_t size,
+        std::span<const Value> inputs, std::span<const bool> batched, std::span<Value> results)
+      : ctx(ctx),
+        op(op),
+        attrs(attrs),
+        size(size),
+        inputs_(inputs),
+        batched_(batched),
+        results_(results) {}
 
   Context& ctx;
   const OpDef& op;
@@ -170,7 +193,9 @@ class Batch {
   const int64_t size;
 
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool has(int i) const { return i < input_count() && static_cast<bool>(inputs_[static_cast<size_t>(i)]); }
+  bool has(int i) const {
+    return i < input_count() && static_cast<bool>(inputs_[static_cast<size_t>(i)]);
+  }
   const Value& input(int i) const { return inputs_[static_cast<size_t>(i)]; }
   bool batched(int i) const { return batched_[static_cast<size_t>(i)]; }
   int logical_rank(int i) const { return input(i).rank() - (batched(i) ? 1 : 0); }
@@ -189,7 +214,8 @@ class Batch {
 // Shared batching.
 void batch_elementwise(Batch& r);
 
-// ---- Decomposition -----------------------------------------------------------------------------------
+// ---- Decomposition
+// -----------------------------------------------------------------------------------
 class Compose {
  public:
   Compose(Context& ctx, AttrReader attrs, std::span<const Value> inputs, std::span<Value> results)
@@ -198,7 +224,9 @@ class Compose {
   const AttrReader attrs;
   const DimMath math;
   int input_count() const { return static_cast<int>(inputs_.size()); }
-  bool has(int i) const { return i < input_count() && static_cast<bool>(inputs_[static_cast<size_t>(i)]); }
+  bool has(int i) const {
+    return i < input_count() && static_cast<bool>(inputs_[static_cast<size_t>(i)]);
+  }
   const Value& input(int i = 0) const { return inputs_[static_cast<size_t>(i)]; }
   void set(int i, Value output) { results_[static_cast<size_t>(i)] = std::move(output); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an op is described. One op is one constexpr OpDef in core/ops/families/: schema, inference, derivative
-// and batching rules side by side. See families/activations.cc for the simplest examples.
+// How an op is described. One op is one constexpr OpDef in core/ops/families/: schema, inference,
+// derivative and batching rules side by side. See families/activations.cc for the simplest
+// examples.
 #pragma once
 
 #include <array>
@@ -45,12 +46,12 @@ struct AttrDef {
   const char* name = "";
   const char* doc = "";
   AttrType type = AttrType::kInt;
-  bool optional = false;    // presence word; absent by default
-  bool required = false;    // has no default
-  bool positional = false;  // an argument of the typed functions, not an option
-  bool allow_rest = false;  // kDims: one size may be -1, for what is left
-  double number = 0;        // the default, for kInt, kFloat, kBool, kDtype
-  const char* text = "";    // the default, for kString
+  bool optional = false;     // presence word; absent by default
+  bool required = false;     // has no default
+  bool positional = false;   // an argument of the typed functions, not an option
+  bool allow_rest = false;   // kDims: one size may be -1, for what is left
+  double number = 0;         // the default, for kInt, kFloat, kBool, kDtype
+  const char* text = "";     // the default, for kString
   const char* choices = "";  // the strings allowed, separated by '|'
 };
 
@@ -83,7 +84,8 @@ constexpr AttrDef bool_attr(const char* name, const char* doc, bool value = fals
 constexpr AttrDef dtype_attr(const char* name, const char* doc, Dtype value = DLCORE_F32) {
   return {.name = name, .doc = doc, .type = AttrType::kDtype, .number = static_cast<double>(value)};
 }
-constexpr AttrDef string_attr(const char* name, const char* doc, const char* value, const char* choices) {
+constexpr AttrDef string_attr(const char* name, const char* doc, const char* value,
+                              const char* choices) {
   return {.name = name, .doc = doc, .type = AttrType::kString, .text = value, .choices = choices};
 }
 constexpr AttrDef ints_attr(const char* name, const char* doc) {
@@ -114,8 +116,8 @@ enum OpTraits : uint32_t {
   kLinear = 2,       // in its tensor inputs taken together: its forward derivative is itself
   kView = 4,         // the output shares the input's elements
   kHidden = 8,       // numbered but without a typed function
-  kRandom = 16,      // the last input is the key; left out, it is drawn from the context's generator
-  kNoGradient = 32,  // the derivative is zero or there is none
+  kRandom = 16,  // the last input is the key; left out, it is drawn from the context's generator
+  kNoGradient = 32,     // the derivative is zero or there is none
   kPromoteOffOne = 64,  // a single strong dtype is expected: different dtypes are an error
 };
 
@@ -140,8 +142,9 @@ struct OpDef {
   int32_t key_input = 0;
 
   void (*infer)(Infer&) = nullptr;
-  void (*view)(View&) = nullptr;        // for kView
-  // Presents operands to kernels in a form with fewer cases; nullptr: as they are (elementwise: broadcast).
+  void (*view)(View&) = nullptr;  // for kView
+  // Presents operands to kernels in a form with fewer cases; nullptr: as they are (elementwise:
+  // broadcast).
   void (*arrange)(std::span<OperandView> inputs, std::span<OperandView> outputs) = nullptr;
   void (*compose)(Compose&) = nullptr;  // written in other ops; used where a device has no kernel
   DtypeSet composes = ~DtypeSet{0};     // dtypes of the key input for which `compose` is right
@@ -154,8 +157,12 @@ struct OpDef {
   const CustomOp* custom = nullptr;  // of a program's own op: its callbacks
 
   constexpr bool is(uint32_t trait) const { return (traits & trait) != 0; }
-  constexpr bool variadic() const { return inputs.size() > 0 && inputs[inputs.size() - 1].variadic; }
-  constexpr bool differentiable() const { return !is(kNoGradient) && (vjp != nullptr || compose != nullptr); }
+  constexpr bool variadic() const {
+    return inputs.size() > 0 && inputs[inputs.size() - 1].variadic;
+  }
+  constexpr bool differentiable() const {
+    return !is(kNoGradient) && (vjp != nullptr || compose != nullptr);
+  }
 };
 
 // One file of ops.

@@ -41,7 +41,8 @@ Value call(int32_t op, std::initializer_list<Value> inputs, std::span<const int6
   return call(op, std::span<const Value>(inputs.begin(), inputs.size()), attrs);
 }
 
-std::vector<Value> call_all(int32_t op, std::span<const Value> inputs, std::span<const int64_t> attrs, int n_outputs) {
+std::vector<Value> call_all(int32_t op, std::span<const Value> inputs,
+                            std::span<const int64_t> attrs, int n_outputs) {
   Context& ctx = context_of(inputs);
   const auto tensors = tensors_of(inputs);
   std::vector<TensorRef> outputs(static_cast<size_t>(n_outputs));
@@ -67,6 +68,8 @@ Value weak_scalar(Context& ctx, Dtype dtype, T value) {
 
 Value weak(Context& ctx, double value) { return weak_scalar(ctx, DLCORE_F64, value); }
 Value weak_int(Context& ctx, int64_t value) { return weak_scalar(ctx, DLCORE_I64, value); }
-Value weak_bool(Context& ctx, bool value) { return weak_scalar(ctx, DLCORE_BOOL, static_cast<uint8_t>(value)); }
+Value weak_bool(Context& ctx, bool value) {
+  return weak_scalar(ctx, DLCORE_BOOL, static_cast<uint8_t>(value));
+}
 
 }  // namespace dlcore

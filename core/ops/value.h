@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor together with the context that computes with it, so that rules read like the mathematics they
-// state: g * cos(x). Every operation is an op call: recorded, captured and lifted like a program's.
+// A tensor together with the context that computes with it, so that rules read like the mathematics
+// they state: g * cos(x). Every operation is an op call: recorded, captured and lifted like a
+// program's.
 #pragma once
 
 #include <initializer_list>
@@ -34,12 +35,13 @@ class Value {
   TensorRef tensor_;
 };
 
-// First output of an op; an absent Value is an absent optional input. Leading inputs must not all be absent
-// (the context comes from them).
+// First output of an op; an absent Value is an absent optional input. Leading inputs must not all
+// be absent (the context comes from them).
 Value call(int32_t op, std::initializer_list<Value> inputs, std::span<const int64_t> attrs = {});
 Value call(int32_t op, std::span<const Value> inputs, std::span<const int64_t> attrs = {});
 // All outputs.
-std::vector<Value> call_all(int32_t op, std::span<const Value> inputs, std::span<const int64_t> attrs, int n_outputs);
+std::vector<Value> call_all(int32_t op, std::span<const Value> inputs,
+                            std::span<const int64_t> attrs, int n_outputs);
 // Creation ops, which have no input to take the context from.
 Value create(Context& ctx, int32_t op, std::span<const int64_t> attrs);
 

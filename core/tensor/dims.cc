@@ -41,7 +41,8 @@ int64_t DimTable::text_bound(const Polynomial& p) const {
 
 Dim DimTable::intern(Polynomial p) {
   std::erase_if(p, [](const auto& term) { return term.second == 0; });
-  if (text_bound(p) > kLongestText) invalid("a size is an expression of more than {} characters", +kLongestText);
+  if (text_bound(p) > kLongestText)
+    invalid("a size is an expression of more than {} characters", +kLongestText);
   if (p.empty()) return 0;
   if (p.size() == 1 && p.begin()->first.empty() && p.begin()->second >= 0) return p.begin()->second;
   const auto [it, fresh] = numbers_.try_emplace(p, static_cast<int64_t>(expressions_.size()));
@@ -52,11 +53,13 @@ Dim DimTable::intern(Polynomial p) {
 int32_t DimTable::atom(Atom a) {
   for (size_t i = 0; i < atoms_.size(); ++i) {
     const Atom& other = atoms_[i];
-    if (other.symbol == a.symbol && other.numerator == a.numerator && other.denominator == a.denominator) {
+    if (other.symbol == a.symbol && other.numerator == a.numerator &&
+        other.denominator == a.denominator) {
       return static_cast<int32_t>(i);
     }
   }
-  if (atoms_.size() == kMostAtoms) invalid("there are more than {} symbols and quotients of sizes", +kMostAtoms);
+  if (atoms_.size() == kMostAtoms)
+    invalid("there are more than {} symbols and quotients of sizes", +kMostAtoms);
   if (a.symbol >= 0) {
     a.length = static_cast<int64_t>(symbols_[static_cast<size_t>(a.symbol)].size());
   } else {
@@ -117,9 +120,11 @@ Dim DimTable::divide(Dim a, Dim b) {
     bool exact = true;
     for (const auto& [m, c] : polynomial(a)) {
       Monomial rest;
-      std::set_difference(m.begin(), m.end(), monomial.begin(), monomial.end(), std::back_inserter(rest));
+      std::set_difference(m.begin(), m.end(), monomial.begin(), monomial.end(),
+                          std::back_inserter(rest));
       // INT64_MIN / -1 is no int64_t.
-      exact = exact && rest.size() + monomial.size() == m.size() && (coefficient == -1 || c % coefficient == 0);
+      exact = exact && rest.size() + monomial.size() == m.size() &&
+              (coefficient == -1 || c % coefficient == 0);
       if (exact) quotient[rest] = coefficient == -1 ? checked_multiply(c, -1) : c / coefficient;
     }
     if (exact) return intern(std::move(quotient));
@@ -189,7 +194,8 @@ std::optional<DimTable::Linear> DimTable::linear(Dim d) const {
 
 namespace {
 
-// sum = product { '+' product } ; product = factor { '*' factor } ; factor = integer | name | div(sum, sum)
+// sum = product { '+' product } ; product = factor { '*' factor } ; factor = integer | name |
+// div(sum, sum)
 class DimParser {
  public:
   DimParser(DimTable& table, std::string_view text) : table_(table), text_(text) {}
@@ -213,12 +219,16 @@ class DimParser {
     return d;
   }
   Dim factor(int depth) {
-    // A quotient takes 7 characters, so that none within the longest text is nested more deeply than that.
-    if (depth > DimTable::kLongestText / 7) invalid("a size is nested more than {} deep", depth - 1);
+    // A quotient takes 7 characters, so that none within the longest text is nested more deeply
+    // than that.
+    if (depth > DimTable::kLongestText / 7)
+      invalid("a size is nested more than {} deep", depth - 1);
     skip_spaces();
     const size_t start = at_;
     if (at_ < text_.size() && (text_[at_] == '-' || is_digit(text_[at_]))) return integer();
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) ++at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_'))
+      ++at_;
     const std::string_view name = text_.substr(start, at_ - start);
     if (name.empty()) unexpected();
     if (name != "div") return table_.symbol(name);
@@ -252,7 +262,9 @@ class DimParser {
   void expect(char c) {
     if (!accept(c)) unexpected();
   }
-  [[noreturn]] void unexpected() { invalid("size '{}' is malformed at character {}", text_, at_ + 1); }
+  [[noreturn]] void unexpected() {
+    invalid("size '{}' is malformed at character {}", text_, at_ + 1);
+  }
 
   DimTable& table_;
   std::string_view text_;
@@ -267,7 +279,8 @@ Dims parse_shape(std::string_view text, DimTable& table) {
   const auto spaces = [](char c) { return c == ' '; };
   while (!text.empty() && spaces(text.front())) text.remove_prefix(1);
   while (!text.empty() && spaces(text.back())) text.remove_suffix(1);
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') invalid("shape '{}' is not of the form [A, B]", text);
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']')
+    invalid("shape '{}' is not of the form [A, B]", text);
   std::string_view rest = text.substr(1, text.size() - 2);
   Dims dims;
   int depth = 0;
@@ -278,10 +291,13 @@ Dims parse_shape(std::string_view text, DimTable& table) {
     if (i < rest.size() && (rest[i] != ',' || depth > 0)) continue;
     const std::string_view part = rest.substr(start, i - start);
     start = i + 1;
-    if (dims.empty() && i == rest.size() && part.find_first_not_of(' ') == std::string_view::npos) break;
-    if (dims.size() == DLCORE_MAX_RANK) invalid("shape '{}' has more than {} dimensions", text, int{DLCORE_MAX_RANK});
+    if (dims.empty() && i == rest.size() && part.find_first_not_of(' ') == std::string_view::npos)
+      break;
+    if (dims.size() == DLCORE_MAX_RANK)
+      invalid("shape '{}' has more than {} dimensions", text, int{DLCORE_MAX_RANK});
     const Dim d = table.parse(part);
-    if (d.symbolic() && table.constant(d)) invalid("shape '{}': {} is negative", text, table.text(d));
+    if (d.symbolic() && table.constant(d))
+      invalid("shape '{}': {} is negative", text, table.text(d));
     dims.push_back(d);
   }
   return dims;
@@ -309,7 +325,8 @@ int64_t DimTable::evaluate(Dim d, const std::vector<int64_t>& sizes) const {
       }
       const int64_t denominator = evaluate(a.denominator, sizes);
       if (denominator == 0) invalid("size {} is divided by 0", text(a.numerator));
-      product = checked_multiply(product, floor_quotient(evaluate(a.numerator, sizes), denominator));
+      product =
+          checked_multiply(product, floor_quotient(evaluate(a.numerator, sizes), denominator));
     }
     total = checked_add(total, product);
   }

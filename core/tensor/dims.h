@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes. A Dim is an integer, or, while a graph is captured, an expression over the graph's symbols; rules do
-// their arithmetic on Dims through a DimTable so that they serve both.
+// Sizes. A Dim is an integer, or, while a graph is captured, an expression over the graph's
+// symbols; rules do their arithmetic on Dims through a DimTable so that they serve both.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,10 @@ class DimTable {
   Dim multiply(Dim a, Dim b);
   Dim divide(Dim a, Dim b);  // floor of the quotient; exact where the polynomial divides
 
-  // "64", "B", "4*B + 1": the same for equal expressions, whatever the order in which symbols were met.
+  // "64", "B", "4*B + 1": the same for equal expressions, whatever the order in which symbols were
+  // met.
   std::string text(Dim d) const;
-  Dim parse(std::string_view text);      // the inverse; throws INVALID_ARGUMENT
+  Dim parse(std::string_view text);  // the inverse; throws INVALID_ARGUMENT
   const std::vector<std::string>& symbols() const { return symbols_; }
   int64_t expression_count() const { return static_cast<int64_t>(expressions_.size()); }
   // The value once every symbol has one. `sizes` is indexed like symbols().

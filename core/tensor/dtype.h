@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types as descriptors, sets of them, and promotion (Python Array API standard; an integer with a
-// float gives the float's dtype).
+// Element types as descriptors, sets of them, and promotion (Python Array API standard; an integer
+// with a float gives the float's dtype).
 #pragma once
 
 #include <array>
@@ -39,7 +39,9 @@ constexpr std::array<DtypeInfo, kDtypeCount> kDtypes = {{
 }};
 
 constexpr bool is_dtype(int64_t d) { return d > 0 && d < kDtypeCount; }
-constexpr const DtypeInfo& info(Dtype d) { return kDtypes[static_cast<size_t>(is_dtype(d) ? d : 0)]; }
+constexpr const DtypeInfo& info(Dtype d) {
+  return kDtypes[static_cast<size_t>(is_dtype(d) ? d : 0)];
+}
 constexpr uint64_t dtype_bytes(Dtype d) { return info(d).block_bytes; }
 constexpr const char* dtype_name(Dtype d) { return is_dtype(d) ? info(d).name : "none"; }
 constexpr bool is_float(Dtype d) { return info(d).kind == DtypeKind::kFloat; }
@@ -57,20 +59,22 @@ constexpr DtypeSet dtype_set(Dtype d, Rest... rest) {
 constexpr bool contains(DtypeSet set, Dtype d) { return is_dtype(d) && (set >> d & 1) != 0; }
 
 constexpr DtypeSet kBoolSet = dtype_set(DLCORE_BOOL);
-constexpr DtypeSet kIntegerSet = dtype_set(DLCORE_U8, DLCORE_I8, DLCORE_I16, DLCORE_I32, DLCORE_I64);
+constexpr DtypeSet kIntegerSet =
+    dtype_set(DLCORE_U8, DLCORE_I8, DLCORE_I16, DLCORE_I32, DLCORE_I64);
 constexpr DtypeSet kFloatSet = dtype_set(DLCORE_F32, DLCORE_F64);
 constexpr DtypeSet kHalfSet = dtype_set(DLCORE_F16, DLCORE_BF16);
 constexpr DtypeSet kNumericSet = kIntegerSet | kFloatSet;
-constexpr DtypeSet kPlainSet = kNumericSet | kBoolSet;      // all but the half-precision ones
+constexpr DtypeSet kPlainSet = kNumericSet | kBoolSet;  // all but the half-precision ones
 constexpr DtypeSet kAllSet = kPlainSet | kHalfSet;
 constexpr DtypeSet kIndexSet = dtype_set(DLCORE_U8, DLCORE_I32, DLCORE_I64);
 
 std::string dtype_set_text(DtypeSet set);  // "f32, f64"
 
-// The common dtype of two strong operands; DLCORE_DTYPE_NONE when there is none (bool with a number).
+// The common dtype of two strong operands; DLCORE_DTYPE_NONE when there is none (bool with a
+// number).
 Dtype promote(Dtype a, Dtype b);
-// The dtype of a strong operand beside a weak scalar of kind `weak` (f64, i64 or bool): the strong one decides,
-// except that a float scalar does not fit an integer operand.
+// The dtype of a strong operand beside a weak scalar of kind `weak` (f64, i64 or bool): the strong
+// one decides, except that a float scalar does not fit an integer operand.
 Dtype promote_weak(Dtype strong, Dtype weak);
 
 }  // namespace dlcore

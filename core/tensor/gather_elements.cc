@@ -23,7 +23,8 @@ std::byte* gather_axis(const std::byte* from, size_t axis, std::span<const int64
     for (int64_t i = 0; i < shape[axis]; ++i, to += Width) std::memcpy(to, from + i * step, Width);
     return to;
   }
-  for (int64_t i = 0; i < shape[axis]; ++i) to = gather_axis<Width>(from + i * step, axis + 1, shape, strides, to);
+  for (int64_t i = 0; i < shape[axis]; ++i)
+    to = gather_axis<Width>(from + i * step, axis + 1, shape, strides, to);
   return to;
 }
 
@@ -38,8 +39,8 @@ Reach reach_of(std::span<const int64_t> shape, std::span<const int64_t> strides)
   return reach;
 }
 
-void gather_elements(const void* from, Dtype dtype, std::span<const int64_t> shape, std::span<const int64_t> strides,
-                     void* to) {
+void gather_elements(const void* from, Dtype dtype, std::span<const int64_t> shape,
+                     std::span<const int64_t> strides, void* to) {
   for (int64_t d : shape) {
     if (d == 0) return;
   }

@@ -12,8 +12,8 @@ struct Reach {
 };
 Reach reach_of(std::span<const int64_t> shape, std::span<const int64_t> strides);
 
-void gather_elements(const void* from, Dtype dtype, std::span<const int64_t> shape, std::span<const int64_t> strides,
-                     void* to);
+void gather_elements(const void* from, Dtype dtype, std::span<const int64_t> shape,
+                     std::span<const int64_t> strides, void* to);
 void gather_elements(const Tensor& from, void* to);
 
 }  // namespace dlcore

@@ -6,7 +6,8 @@
 
 namespace dlcore {
 
-Storage::Storage(Device& device, void* data, uint64_t bytes) : device_(device), data_(data), bytes_(bytes) {
+Storage::Storage(Device& device, void* data, uint64_t bytes)
+    : device_(device), data_(data), bytes_(bytes) {
   if (device.asynchronous()) uses_ = std::make_unique<Uses>();
 }
 

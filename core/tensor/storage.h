@@ -28,9 +28,10 @@ class Storage {
   void* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
 
-  // Ordering between queues of an asynchronous device; nothing to do on the others. Work that only reads and is
-  // waited for needs no more than wait_for_write. Each before_ is followed by its after_, also when the work could
-  // not be put into the queue; that part cannot fail, since a use nobody knows of would let the memory go too early.
+  // Ordering between queues of an asynchronous device; nothing to do on the others. Work that only
+  // reads and is waited for needs no more than wait_for_write. Each before_ is followed by its
+  // after_, also when the work could not be put into the queue; that part cannot fail, since a use
+  // nobody knows of would let the memory go too early.
   void wait_for_write(DeviceQueue& queue);
   void before_read(const std::shared_ptr<DeviceQueue>& queue);
   void before_write(DeviceQueue& queue);
@@ -40,8 +41,8 @@ class Storage {
  private:
   struct Uses {
     std::mutex lock;
-    // First the last write, without a queue when there was none; then reads since, one for each queue, at
-    // position 0 while they are being put there.
+    // First the last write, without a queue when there was none; then reads since, one for each
+    // queue, at position 0 while they are being put there.
     std::vector<QueueUse> all = std::vector<QueueUse>(1);
   };
   Storage(Device& device, void* data, uint64_t bytes);

@@ -25,7 +25,8 @@ TensorRef new_slot(Context& ctx, Device& device, Dtype dtype) {
 }
 
 void reserve_sizes(Tensor& tensor, size_t rank) {
-  if (rank > DLCORE_MAX_RANK) invalid("rank is {}, expected at most {}", rank, int{DLCORE_MAX_RANK});
+  if (rank > DLCORE_MAX_RANK)
+    invalid("rank is {}, expected at most {}", rank, int{DLCORE_MAX_RANK});
   tensor.rank = static_cast<uint8_t>(rank);
   if (rank > static_cast<size_t>(Tensor::kInlineRank)) tensor.sizes = new int64_t[2 * rank];
 }
@@ -74,14 +75,17 @@ void contiguous_strides(std::span<const int64_t> shape, int64_t* strides) {
 }
 
 int64_t checked_count(std::span<const int64_t> shape, Dtype dtype) {
-  if (shape.size() > DLCORE_MAX_RANK) invalid("rank is {}, expected at most {}", shape.size(), int{DLCORE_MAX_RANK});
+  if (shape.size() > DLCORE_MAX_RANK)
+    invalid("rank is {}, expected at most {}", shape.size(), int{DLCORE_MAX_RANK});
   // Sizes of 0 are left out: strides must be representable even when there are no elements.
   int64_t count = 1, padded = static_cast<int64_t>(dtype_bytes(dtype));
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] < 0) invalid("shape {}: dimension {} is {}, expected 0 or more", shape_text(shape), i, shape[i]);
+    if (shape[i] < 0)
+      invalid("shape {}: dimension {} is {}, expected 0 or more", shape_text(shape), i, shape[i]);
     count = shape[i] == 0 ? 0 : count;
     if (__builtin_mul_overflow(padded, shape[i] == 0 ? 1 : shape[i], &padded)) {
-      invalid("shape {} of {}: the number of bytes overflows", shape_text(shape), dtype_name(dtype));
+      invalid("shape {} of {}: the number of bytes overflows", shape_text(shape),
+              dtype_name(dtype));
     }
   }
   return count == 0 ? 0 : padded / static_cast<int64_t>(dtype_bytes(dtype));
@@ -103,8 +107,8 @@ TensorRef new_tensor(Context& ctx, Device& device, Dtype dtype, std::span<const 
   return tensor;
 }
 
-TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape, std::span<const int64_t> strides,
-                   int64_t offset) {
+TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape,
+                   std::span<const int64_t> strides, int64_t offset) {
   const auto dtype = static_cast<Dtype>(source.dtype);
   TensorRef view = new_slot(ctx, *source.device, dtype);
   view->set_sizes(shape);
@@ -112,7 +116,8 @@ TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape,
   view->count = 1;
   for (int64_t d : shape) view->count *= d;
   view->weak = source.weak;
-  view->data = static_cast<std::byte*>(source.data) + offset * static_cast<int64_t>(dtype_bytes(dtype));
+  view->data =
+      static_cast<std::byte*>(source.data) + offset * static_cast<int64_t>(dtype_bytes(dtype));
   if (source.storage != nullptr) {
     source.storage->retain();
     view->storage = source.storage;
@@ -203,10 +208,11 @@ void read_tensor(Context& ctx, Tensor& from, void* data) {
   // Copies the whole range that the strides reach, then picks the elements on the host.
   const Reach reach = reach_of(from.shape(), from.strides());
   std::vector<std::byte> range(static_cast<size_t>(reach.last - reach.first + 1) * width);
-  queue->copy_to_host(range.data(), static_cast<std::byte*>(from.data) + reach.first * static_cast<int64_t>(width),
-                      range.size());
-  gather_elements(range.data() - reach.first * static_cast<int64_t>(width), from.dtype, from.shape(), from.strides(),
-                  data);
+  queue->copy_to_host(
+      range.data(), static_cast<std::byte*>(from.data) + reach.first * static_cast<int64_t>(width),
+      range.size());
+  gather_elements(range.data() - reach.first * static_cast<int64_t>(width), from.dtype,
+                  from.shape(), from.strides(), data);
 }
 
 }  // namespace dlcore

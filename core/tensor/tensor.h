@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor: one slot of 256 bytes that holds the handle, the dimensions and, when they are few and the host
-// may address them, the elements.
+// A tensor: one slot of 256 bytes that holds the handle, the dimensions and, when they are few and
+// the host may address them, the elements.
 #pragma once
 
 #include <memory>
@@ -51,13 +51,13 @@ struct Tensor : Handle {
   bool weak = false;
   bool inline_data = false;
   Device* device = nullptr;
-  int64_t count = 0;           // product of shape; -1 when symbolic
-  void* data = nullptr;        // first element; nullptr when the tensor has none of its own
-  Storage* storage = nullptr;  // one reference
-  Tensor* base = nullptr;      // one reference: the tensor whose inline elements this one sees
+  int64_t count = 0;             // product of shape; -1 when symbolic
+  void* data = nullptr;          // first element; nullptr when the tensor has none of its own
+  Storage* storage = nullptr;    // one reference
+  Tensor* base = nullptr;        // one reference: the tensor whose inline elements this one sees
   TensorExtra* extra = nullptr;  // owned
-  int64_t* sizes = nullptr;    // shape, then strides; inline or owned
-  Scope* scope = nullptr;      // that owns it for the program
+  int64_t* sizes = nullptr;      // shape, then strides; inline or owned
+  Scope* scope = nullptr;        // that owns it for the program
   Tensor* scope_previous = nullptr;
   Tensor* scope_next = nullptr;
   int64_t inline_sizes[2 * kInlineRank];
@@ -66,7 +66,9 @@ struct Tensor : Handle {
   std::span<const int64_t> shape() const { return {sizes, rank}; }
   std::span<const int64_t> strides() const { return {sizes + rank, rank}; }
   int64_t* mutable_strides() { return sizes + rank; }
-  Dim dim(int axis) const { return sizes[axis] < 0 ? Dim::expression(-1 - sizes[axis]) : Dim(sizes[axis]); }
+  Dim dim(int axis) const {
+    return sizes[axis] < 0 ? Dim::expression(-1 - sizes[axis]) : Dim(sizes[axis]);
+  }
   Dims dims() const;
 
   bool symbolic() const { return extra != nullptr && extra->value >= 0; }
@@ -85,16 +87,18 @@ std::string shape_text(std::span<const int64_t> shape);  // "[64, 784]"
 
 // Row-major strides of a shape.
 void contiguous_strides(std::span<const int64_t> shape, int64_t* strides);
-// Product of a shape; INVALID_ARGUMENT when it, or its bytes for `dtype`, overflow or a dimension is negative.
+// Product of a shape; INVALID_ARGUMENT when it, or its bytes for `dtype`, overflow or a dimension
+// is negative.
 int64_t checked_count(std::span<const int64_t> shape, Dtype dtype);
 
 // ---- Making tensors. All return one library reference and throw RESOURCE_EXHAUSTED. -------------
 
 TensorRef new_tensor(Context& ctx, Device& device, Dtype dtype, std::span<const int64_t> shape);
 // Shares the elements of `source`; `offset` counts elements from its first.
-TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape, std::span<const int64_t> strides,
-                   int64_t offset);
-// The same value without history: what a node may keep of its own output without keeping itself alive.
+TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape,
+                   std::span<const int64_t> strides, int64_t offset);
+// The same value without history: what a node may keep of its own output without keeping itself
+// alive.
 TensorRef new_alias(Context& ctx, Tensor& source);
 // A tensor that has no elements of its own: a graph's value or a level's.
 TensorRef new_abstract(Context& ctx, Device& device, Dtype dtype, const Dims& dims, bool weak);

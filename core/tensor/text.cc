@@ -11,7 +11,7 @@
 namespace dlcore {
 namespace {
 
-constexpr int64_t kEdge = 3;       // elements shown at each end of a long axis
+constexpr int64_t kEdge = 3;        // elements shown at each end of a long axis
 constexpr int64_t kLongest = 1000;  // elements shown without shortening
 constexpr int64_t kMost = 2000;     // elements shown of tensors with many axes
 
@@ -96,14 +96,16 @@ class Writer {
 
 std::string tensor_text(Context& ctx, Tensor& tensor) {
   const DimMath math(ctx);
-  std::string text = fmt::format("tensor {} {} on {}", dtype_name(tensor.dtype),
-                                 tensor.symbolic() && !ctx.capture ? "[?]" : math.text(tensor.dims()), tensor.device->name());
+  std::string text = fmt::format(
+      "tensor {} {} on {}", dtype_name(tensor.dtype),
+      tensor.symbolic() && !ctx.capture ? "[?]" : math.text(tensor.dims()), tensor.device->name());
   if (tensor.symbolic()) return text + ", a value of a captured graph";
   if (tensor.leveled()) return text + ", of a transform level";
   if (tensor.data == nullptr) return text + ", without elements";
   text += '\n';
   if (tensor.device->host_memory() && !tensor.device->asynchronous()) {
-    return text + Writer(tensor, static_cast<const std::byte*>(tensor.data), tensor.strides()).text();
+    return text +
+           Writer(tensor, static_cast<const std::byte*>(tensor.data), tensor.strides()).text();
   }
   std::vector<std::byte> elements(static_cast<size_t>(tensor.count) * dtype_bytes(tensor.dtype));
   read_tensor(ctx, tensor, elements.data());

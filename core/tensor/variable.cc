@@ -21,7 +21,8 @@ Variable::Variable(Engine& engine, std::string name, TensorRef value, bool train
       slot_(std::make_shared<GradientSlot>()),
       counted_(engine, engine.live.variables) {}
 
-Variable::Variable(Engine& engine, std::string name, Dtype dtype, const Dims& shape, InitialValue initial, bool trainable)
+Variable::Variable(Engine& engine, std::string name, Dtype dtype, const Dims& shape,
+                   InitialValue initial, bool trainable)
     : name_(std::move(name)),
       dtype_(dtype),
       shape_(shape),
@@ -56,8 +57,10 @@ void Variable::draw(Context& ctx) {
 
   Context::OnDevice on(ctx, ctx.engine().cpu());
   Value value;
-  if (initial_.kind == InitialValue::Kind::kUniform || initial_.kind == InitialValue::Kind::kNormal) {
-    const int64_t words[3] = {static_cast<int64_t>(initial_.seed), static_cast<int64_t>(initial_.stream), 0};
+  if (initial_.kind == InitialValue::Kind::kUniform ||
+      initial_.kind == InitialValue::Kind::kNormal) {
+    const int64_t words[3] = {static_cast<int64_t>(initial_.seed),
+                              static_cast<int64_t>(initial_.stream), 0};
     const int64_t shape[] = {3};
     TensorRef key = new_tensor(ctx, ctx.device(), DLCORE_I64, shape);
     std::memcpy(key->data, words, sizeof words);
@@ -104,7 +107,8 @@ TensorRef Variable::read(Context& ctx) {
   if (ctx.capture) return as_leaf ? ctx.capture->leaf(ctx, *this) : ctx.capture->value(ctx, *this);
   std::lock_guard<std::mutex> guard(lock_);
   value_locked(ctx);
-  // What leaves the variable is an alias: the program's handles must not count as users of the cell itself.
+  // What leaves the variable is an alias: the program's handles must not count as users of the cell
+  // itself.
   if (!as_leaf) return new_alias(ctx, *value_);
   if (!leaf_) leaf_ = make_leaf(ctx, *value_, slot_);
   // Contexts on other threads read the same leaf, and each gives its handle to a scope of its own.
@@ -116,14 +120,16 @@ TensorRef Variable::read(Context& ctx) {
 void Variable::check_fits(const Tensor& value, const char* what) const {
   if (value.dtype != dtype_ || !(value.dims() == shape_)) {
     const DimMath math(nullptr);
-    invalid("{}: '{}' holds {} {}, but the tensor is {} {}", what, name_, dtype_name(dtype_), math.text(shape_),
-            dtype_name(value.dtype), value.symbolic() ? "with other sizes" : math.text(value.dims()));
+    invalid("{}: '{}' holds {} {}, but the tensor is {} {}", what, name_, dtype_name(dtype_),
+            math.text(shape_), dtype_name(value.dtype),
+            value.symbolic() ? "with other sizes" : math.text(value.dims()));
   }
 }
 
 void Variable::assign(Context& ctx, Tensor& value) {
   check_fits(value, "variable_assign");
-  if (value.leveled()) invalid("variable_assign: '{}' is given a tensor of a transform level", name_);
+  if (value.leveled())
+    invalid("variable_assign: '{}' is given a tensor of a transform level", name_);
   if (ctx.capture) return ctx.capture->assign(ctx, *this, value);
   if (value.symbolic()) invalid("variable_assign: '{}' is given a value of a capture", name_);
   TensorRef stored = new_alias(ctx, value);
@@ -134,7 +140,8 @@ void Variable::assign(Context& ctx, Tensor& value) {
 
 void Variable::accumulate(Context& ctx, Tensor& value) {
   check_fits(value, "variable_accumulate");
-  if (value.leveled()) invalid("variable_accumulate: '{}' is given a tensor of a transform level", name_);
+  if (value.leveled())
+    invalid("variable_accumulate: '{}' is given a tensor of a transform level", name_);
   ModeGuard modes(ctx);
   ctx.recording = false;
   const Value addend(ctx, TensorRef(&value));
@@ -157,8 +164,10 @@ TensorRef Variable::gradient(Context& ctx) {
 void Variable::set_gradient(Context& ctx, Tensor* gradient) {
   if (gradient != nullptr) {
     check_fits(*gradient, "variable_set_gradient");
-    if (gradient->leveled()) invalid("variable_set_gradient: '{}' is given a tensor of a transform level", name_);
-    if (gradient->symbolic() && !ctx.capture) invalid("variable_set_gradient: '{}' is given a value of a capture", name_);
+    if (gradient->leveled())
+      invalid("variable_set_gradient: '{}' is given a tensor of a transform level", name_);
+    if (gradient->symbolic() && !ctx.capture)
+      invalid("variable_set_gradient: '{}' is given a value of a capture", name_);
   }
   TensorRef stored = gradient == nullptr ? TensorRef() : new_alias(ctx, *gradient);
   if (ctx.capture) return ctx.capture->set_gradient(slot_, std::move(stored));
@@ -170,7 +179,8 @@ void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
   for (const SlotGradient& a : arrived) {
     if (!a.gradient.tensor().leveled()) continue;
     fail(DLCORE_FAILED_PRECONDITION,
-         "backward: the gradient of a variable belongs to a transform level; take it with autograd_grad, and out of "
+         "backward: the gradient of a variable belongs to a transform level; take it with "
+         "autograd_grad, and out of "
          "the level");
   }
   if (ctx.capture) {

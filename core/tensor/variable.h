@@ -27,7 +27,8 @@ class Variable : public ObjectHandle {
   static constexpr Tag kTag = Tag::kVariable;
 
   Variable(Engine& engine, std::string name, TensorRef value, bool trainable);
-  Variable(Engine& engine, std::string name, Dtype dtype, const Dims& shape, InitialValue initial, bool trainable);
+  Variable(Engine& engine, std::string name, Dtype dtype, const Dims& shape, InitialValue initial,
+           bool trainable);
 
   const std::string& name() const { return name_; }
   Dtype dtype() const { return dtype_; }
@@ -38,11 +39,13 @@ class Variable : public ObjectHandle {
   const std::shared_ptr<GradientSlot>& slot() const { return slot_; }
   void set_initial(uint64_t seed, uint64_t stream);
 
-  // As a program reads it: the graph's value while capturing, a leaf while recording if it is trainable.
+  // As a program reads it: the graph's value while capturing, a leaf while recording if it is
+  // trainable.
   TensorRef read(Context& ctx);
   // Its value, drawn if need be, without history.
   TensorRef value(Context& ctx);
-  // Throws INVALID_ARGUMENT for another dtype or shape; while capturing, becomes an update of the graph.
+  // Throws INVALID_ARGUMENT for another dtype or shape; while capturing, becomes an update of the
+  // graph.
   void assign(Context& ctx, Tensor& value);
   void accumulate(Context& ctx, Tensor& value);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: any sequence of calls of the C API, with hostile arguments, ends in results or errors and
-// leaves nothing behind.
+// libFuzzer target: any sequence of calls of the C API, with hostile arguments, ends in results or
+// errors and leaves nothing behind.
 #include <dlcore/dlcore.h>
 
 #include <algorithm>
@@ -20,12 +20,14 @@ class Bytes {
   uint32_t below(uint32_t n) { return n == 0 ? 0 : next() % n; }
   // Mostly small numbers, now and then the ones that break things.
   int64_t number() {
-    static constexpr int64_t kNasty[] = {INT64_MAX, INT64_MIN, -1, int64_t{1} << 40, int64_t{1} << 61, 0x3ff0000000000000};
+    static constexpr int64_t kNasty[] = {INT64_MAX,        INT64_MIN,        -1,
+                                         int64_t{1} << 40, int64_t{1} << 61, 0x3ff0000000000000};
     const uint8_t b = next();
     return b < 224 ? static_cast<int8_t>(b) % 8 : kNasty[b % 6];
   }
   std::string rest() {
-    const std::string text(reinterpret_cast<const char*>(data_ + std::min(at_, size_)), size_ - std::min(at_, size_));
+    const std::string text(reinterpret_cast<const char*>(data_ + std::min(at_, size_)),
+                           size_ - std::min(at_, size_));
     at_ = size_;
     return text;
   }
@@ -43,7 +45,9 @@ class Pool {
   void add(T* handle) {
     if (handle != nullptr) slots_[count_++ % slots_.size()] = handle;
   }
-  T* pick(Bytes& in) const { return in.below(8) == 0 ? nullptr : slots_[in.below(static_cast<uint32_t>(slots_.size()))]; }
+  T* pick(Bytes& in) const {
+    return in.below(8) == 0 ? nullptr : slots_[in.below(static_cast<uint32_t>(slots_.size()))];
+  }
 
  private:
   std::array<T*, 12> slots_{};
@@ -53,7 +57,8 @@ class Pool {
 class Session {
  public:
   Session(dlcore_engine* engine, Bytes& in) : in_(in) {
-    ctx_ = dlcore_context_open(engine, "cpu", in.next(), in.below(2) * DLCORE_CONTEXT_INFERENCE, nullptr);
+    ctx_ = dlcore_context_open(engine, "cpu", in.next(), in.below(2) * DLCORE_CONTEXT_INFERENCE,
+                               nullptr);
   }
   ~Session() { dlcore_context_close(ctx_); }
 
@@ -98,23 +103,29 @@ class Session {
     const auto dtype = static_cast<dlcore_dtype>(in_.below(12));
     std::vector<uint8_t> data(static_cast<size_t>(count) * dlcore_dtype_size(dtype));
     for (uint8_t& b : data) b = dtype == DLCORE_BOOL ? in_.next() % 2 : in_.next();
-    tensors_.add(dlcore_tensor_create(ctx_, dtype, shape, rank, data.data(), data.size() + (in_.below(16) == 0)));
+    tensors_.add(dlcore_tensor_create(ctx_, dtype, shape, rank, data.data(),
+                                      data.size() + (in_.below(16) == 0)));
   }
 
   void invoke() {
     dlcore_tensor* inputs[4];
     dlcore_tensor* outputs[3] = {};
     int64_t words[12];
-    const auto n_inputs = static_cast<int32_t>(in_.below(5)), n_outputs = static_cast<int32_t>(in_.below(4));
-    for (int32_t i = 0; i < n_inputs; ++i) inputs[i] = in_.below(10) == 0 ? dlcore_tensor_none() : tensors_.pick(in_);
+    const auto n_inputs = static_cast<int32_t>(in_.below(5)),
+               n_outputs = static_cast<int32_t>(in_.below(4));
+    for (int32_t i = 0; i < n_inputs; ++i)
+      inputs[i] = in_.below(10) == 0 ? dlcore_tensor_none() : tensors_.pick(in_);
     const int64_t n_words = in_.below(13);
     for (int64_t i = 0; i < n_words; ++i) words[i] = in_.number();
-    if (dlcore_op_invoke(ctx_, in_.next(), inputs, n_inputs, words, n_words, outputs, n_outputs, 0) != DLCORE_OK) return;
+    if (dlcore_op_invoke(ctx_, in_.next(), inputs, n_inputs, words, n_words, outputs, n_outputs,
+                         0) != DLCORE_OK)
+      return;
     for (dlcore_tensor* t : outputs) tensors_.add(t);
   }
 
   void differentiate() {
-    dlcore_tensor *outputs[] = {tensors_.pick(in_)}, *wrt[] = {tensors_.pick(in_)}, *gradients[] = {nullptr};
+    dlcore_tensor *outputs[] = {tensors_.pick(in_)}, *wrt[] = {tensors_.pick(in_)},
+                  *gradients[] = {nullptr};
     dlcore_grad_options options;
     dlcore_grad_options_init(&options, sizeof options);
     options.create_graph = in_.next() & 1;
@@ -183,14 +194,16 @@ class Session {
         dlcore_capture_begin(ctx_, "g");
         return;
       case 1:
-        return tensors_.add(dlcore_capture_input(ctx_, "x", DLCORE_F32, in_.below(2) != 0 ? "[B, 3]" : "[2, 3]"));
+        return tensors_.add(
+            dlcore_capture_input(ctx_, "x", DLCORE_F32, in_.below(2) != 0 ? "[B, 3]" : "[2, 3]"));
       case 2:
         return tensors_.add(dlcore_capture_constant(ctx_, tensors_.pick(in_)));
       case 3:
         return graphs_.add(dlcore_capture_end(ctx_, outputs, in_.below(2)));
       case 4: {
         const std::string text = in_.rest();
-        return graphs_.add(dlcore_graph_parse(ctx_, text.data(), static_cast<int64_t>(text.size())));
+        return graphs_.add(
+            dlcore_graph_parse(ctx_, text.data(), static_cast<int64_t>(text.size())));
       }
       case 5:
         return dlcore_executable_release(dlcore_graph_compile(ctx_, graphs_.pick(in_), nullptr, 0));
@@ -217,7 +230,8 @@ class Session {
     dlcore_module* child[] = {modules_.pick(in_)};
     switch (in_.below(3)) {
       case 0:
-        return modules_.add(dlcore_module_create(ctx_, static_cast<int32_t>(in_.below(18)), child, in_.below(2), words, n));
+        return modules_.add(dlcore_module_create(ctx_, static_cast<int32_t>(in_.below(18)), child,
+                                                 in_.below(2), words, n));
       case 1:
         return dlcore_module_release(child[0]);
       default:
@@ -239,7 +253,8 @@ void require_nothing_alive(const dlcore_engine* engine) {
   dlcore_engine_statistics s;
   s.struct_size = sizeof s;
   dlcore_engine_get_statistics(engine, &s);
-  if (s.live_tensors + s.live_variables + s.live_modules + s.live_graphs + s.live_contexts != 0) std::abort();
+  if (s.live_tensors + s.live_variables + s.live_modules + s.live_graphs + s.live_contexts != 0)
+    std::abort();
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ int main(void) {
 
   /* [1 2; 3 4]^2 = [7 10; 15 22] */
   right = dlcore_ok(ctx) && sum == 54 && dlcore_require(DLCORE_VERSION);
-  if (!right) fprintf(stderr, "sum is %g, expected 54; %s\n", sum, dlcore_context_error_message(ctx));
+  if (!right)
+    fprintf(stderr, "sum is %g, expected 54; %s\n", sum, dlcore_context_error_message(ctx));
   dlcore_context_close(ctx);
   dlcore_engine_close(engine);
   return right ? 0 : 1;

@@ -21,10 +21,14 @@ constexpr const char* kDevice = "host2";
 class PluginTest : public ApiTest {
  protected:
   explicit PluginTest(uint64_t flags = 0) {
-    EXPECT_STRNE(plugin_path(), "") << "set DLCORE_TEST_PLUGIN to the shared object of the device";
     load(engine_);
     cpu_ = ctx_;
     ctx_ = open_on(engine_, kDevice, flags);
+  }
+  // A failure here keeps the test itself from running.
+  void SetUp() override {
+    ASSERT_STRNE(plugin_path(), "") << "set DLCORE_TEST_PLUGIN to the shared object of the device";
+    ASSERT_NE(ctx_, nullptr);
   }
   ~PluginTest() override {
     dlcore_context_synchronize(ctx_);

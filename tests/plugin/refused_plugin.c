@@ -21,19 +21,21 @@ static dlcore_status allocate(void *self, uint64_t bytes, void **address, dlcore
   (void)self, (void)bytes, (void)address, (void)failure;
   return DLCORE_INTERNAL;
 }
-static void deallocate(void *self, void *address, uint64_t bytes) { (void)self, (void)address, (void)bytes; }
+static void deallocate(void *self, void *address, uint64_t bytes) {
+  (void)self, (void)address, (void)bytes;
+}
 static dlcore_status queue_open(void *self, void **queue, dlcore_failure *failure) {
   (void)self, (void)queue, (void)failure;
   return DLCORE_INTERNAL;
 }
 static void queue_close(void *self, void *queue) { (void)self, (void)queue; }
-static dlcore_status copy_from_host(void *self, void *queue, void *to, const void *host, uint64_t bytes,
-                                    dlcore_failure *failure) {
+static dlcore_status copy_from_host(void *self, void *queue, void *to, const void *host,
+                                    uint64_t bytes, dlcore_failure *failure) {
   (void)self, (void)queue, (void)to, (void)host, (void)bytes, (void)failure;
   return DLCORE_INTERNAL;
 }
-static dlcore_status copy_to_host(void *self, void *queue, void *host, const void *from, uint64_t bytes,
-                                  dlcore_failure *failure) {
+static dlcore_status copy_to_host(void *self, void *queue, void *host, const void *from,
+                                  uint64_t bytes, dlcore_failure *failure) {
   (void)self, (void)queue, (void)host, (void)from, (void)bytes, (void)failure;
   return DLCORE_INTERNAL;
 }
@@ -56,13 +58,14 @@ static int32_t queue_passed(void *self, void *queue, uint64_t position) {
 
 static dlcore_kernel kernel; /* op 0, dtype 0 and no function: malformed */
 
-__attribute__((visibility("default"))) dlcore_status INIT(const dlcore_host_api *host, dlcore_failure *failure);
+__attribute__((visibility("default"))) dlcore_status INIT(const dlcore_host_api *host,
+                                                          dlcore_failure *failure);
 
 dlcore_status INIT(const dlcore_host_api *host, dlcore_failure *failure) {
   dlcore_device_api device;
   if (host->abi != BUILT_FOR) {
-    snprintf(failure->message, sizeof failure->message, "this plug-in is built for ABI %d, the engine has %d",
-             (int)BUILT_FOR, (int)host->abi);
+    snprintf(failure->message, sizeof failure->message,
+             "this plug-in is built for ABI %d, the engine has %d", (int)BUILT_FOR, (int)host->abi);
     return DLCORE_FAILED_PRECONDITION;
   }
 #ifdef REASON_GIVES_UP

@@ -148,7 +148,8 @@ void reduce_tile(const Task& task, int64_t tile, int64_t chunk, bool only, char*
   const int64_t n = std::min(kChunk, task.length - start);
   PairwiseStack stack(r, width, levels);
   if (n <= 0) {
-    for (int64_t i = 0; i < width; ++i) r.block(nullptr, 0, 0, stack.next() + i * r.accumulator_size);
+    for (int64_t i = 0; i < width; ++i)
+      r.block(nullptr, 0, 0, stack.next() + i * r.accumulator_size);
     stack.push();
   } else if (task.columns) {
     reduce_columns(task, task.run_starts.offset(run) + column, width, start, n, stack);

@@ -225,11 +225,12 @@ HWY_INLINE V bounded_magnitude(D d, V x) {
 // x * sigmoid(z), for z of the sign of x and at least |x| / 2 in size.
 template <class D, class V>
 HWY_INLINE V gated(D d, V x, V z) {
-  // Far out exp(-|z|) is subnormal and has few bits left: there exp(22 - |z|) is taken, and exp(-22) after
-  // the product with x.
+  // Far out exp(-|z|) is subnormal and has few bits left: there exp(22 - |z|) is taken, and
+  // exp(-22) after the product with x.
   const V far = hn::Abs(z), near_limit = constant(d, 64.0f, 640.0);
   const auto is_far = hn::Gt(far, near_limit);
-  const V e = vmath::exp(d, hn::Neg(hn::IfThenElse(is_far, hn::Sub(far, constant(d, 22.0f, 22.0)), far)));
+  const V e =
+      vmath::exp(d, hn::Neg(hn::IfThenElse(is_far, hn::Sub(far, constant(d, 22.0f, 22.0)), far)));
   const V product = hn::Mul(bounded_magnitude(d, x), e);
   const V scale = constant(d, 2.7894680929e-10f, 2.789468092868924807e-10);
   const V tail = hn::Neg(hn::IfThenElse(is_far, hn::Mul(product, scale), product));

@@ -3,16 +3,14 @@
  * dlcore/base.h -- types, codes and markings that every other header uses.
  *
  * HOW TO READ THESE HEADERS
- * Every call that can fail or that executes something takes the context first. Its failure is kept on
- * that context (see context.h); what it returns on failure follows from its result class:
+ * Every call that can fail or that executes something takes the context first. Its failure is kept
+ * on that context (see context.h); what it returns on failure follows from its result class:
  *
  *   DLCORE_HANDLE      a new reference to an object; NULL on failure
- *   DLCORE_BORROWED    a pointer that belongs to the object it was asked of; NULL when there is none
- *   DLCORE_STATUS      a dlcore_status code, DLCORE_OK on success
- *   DLCORE_PREDICATE   1 for yes; 0 for no, and 0 on failure
- *   DLCORE_VALUE       an accessor that cannot fail; on a closed or NULL handle it answers the
- *                      neutral value that its comment names
- *   DLCORE_VOID        returns nothing
+ *   DLCORE_BORROWED    a pointer that belongs to the object it was asked of; NULL when there is
+ * none DLCORE_STATUS      a dlcore_status code, DLCORE_OK on success DLCORE_PREDICATE   1 for yes;
+ * 0 for no, and 0 on failure DLCORE_VALUE       an accessor that cannot fail; on a closed or NULL
+ * handle it answers the neutral value that its comment names DLCORE_VOID        returns nothing
  *
  * Further markings:
  *
@@ -22,9 +20,9 @@
  *   DLCORE_OUT         (parameter) written, and only on success
  *   DLCORE_ARRAY(n)    (parameter) points to as many elements as the parameter named n says
  *
- * The markings expand to nothing. `capi/api.json` is their machine-readable dump, from which bindings
- * are generated. The grammar is: DLCORE_API <class> [<traits>] <C declaration>; one declaration a
- * statement, one marking list before each parameter's type.
+ * The markings expand to nothing. `capi/api.json` is their machine-readable dump, from which
+ * bindings are generated. The grammar is: DLCORE_API <class> [<traits>] <C declaration>; one
+ * declaration a statement, one marking list before each parameter's type.
  *
  * LIMITS AND CONVENTIONS
  * Dimensions are int64_t, strides count elements, sizes in bytes are uint64_t. Rank is at most 16.
@@ -80,20 +78,21 @@ extern "C" {
 
 /* ---- Handles ------------------------------------------------------------------------------- */
 
-typedef struct dlcore_engine dlcore_engine;       /* engine.h    */
-typedef struct dlcore_context dlcore_context;     /* context.h   */
-typedef struct dlcore_error dlcore_error;         /* context.h   */
-typedef struct dlcore_scope dlcore_scope;         /* context.h   */
-typedef struct dlcore_tensor dlcore_tensor;       /* tensor.h    */
-typedef struct dlcore_variable dlcore_variable;   /* variable.h  */
-typedef struct dlcore_transform dlcore_transform; /* autograd.h  */
-typedef struct dlcore_graph dlcore_graph;         /* graph.h     */
+typedef struct dlcore_engine dlcore_engine;         /* engine.h    */
+typedef struct dlcore_context dlcore_context;       /* context.h   */
+typedef struct dlcore_error dlcore_error;           /* context.h   */
+typedef struct dlcore_scope dlcore_scope;           /* context.h   */
+typedef struct dlcore_tensor dlcore_tensor;         /* tensor.h    */
+typedef struct dlcore_variable dlcore_variable;     /* variable.h  */
+typedef struct dlcore_transform dlcore_transform;   /* autograd.h  */
+typedef struct dlcore_graph dlcore_graph;           /* graph.h     */
 typedef struct dlcore_executable dlcore_executable; /* graph.h   */
-typedef struct dlcore_module dlcore_module;       /* module.h    */
-typedef struct dlcore_optimizer dlcore_optimizer; /* optimizer.h */
-typedef struct dlcore_loader dlcore_loader;       /* data.h      */
+typedef struct dlcore_module dlcore_module;         /* module.h    */
+typedef struct dlcore_optimizer dlcore_optimizer;   /* optimizer.h */
+typedef struct dlcore_loader dlcore_loader;         /* data.h      */
 
-/* ---- Status codes: the canonical numbering of gRPC, TensorFlow and PJRT; never renumbered ----- */
+/* ---- Status codes: the canonical numbering of gRPC, TensorFlow and PJRT; never renumbered -----
+ */
 
 typedef int32_t dlcore_status;
 enum {
@@ -119,7 +118,8 @@ enum {
 /* The name of a code ("INVALID_ARGUMENT"), or "UNKNOWN" for a number that is none. */
 DLCORE_API DLCORE_BORROWED const char *dlcore_status_name(dlcore_status code);
 
-/* ---- Dtypes: numbers are permanent; gaps are reserved for unsigned, complex and packed types --- */
+/* ---- Dtypes: numbers are permanent; gaps are reserved for unsigned, complex and packed types ---
+ */
 
 typedef int32_t dlcore_dtype;
 enum {

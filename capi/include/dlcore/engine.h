@@ -3,8 +3,8 @@
  * dlcore/engine.h -- the owner of everything that costs something: devices, allocators, threads,
  * plug-ins and limits.
  *
- * A process opens one engine, usually; several may exist and share nothing. An engine may be used from
- * any number of threads at the same time.
+ * A process opens one engine, usually; several may exist and share nothing. An engine may be used
+ * from any number of threads at the same time.
  */
 #ifndef DLCORE_ENGINE_H
 #define DLCORE_ENGINE_H
@@ -32,7 +32,8 @@ typedef struct dlcore_engine_options {
   int32_t reserved;
 } dlcore_engine_options;
 
-DLCORE_API DLCORE_VOID void dlcore_engine_options_init(dlcore_engine_options *options, uint64_t size);
+DLCORE_API DLCORE_VOID void dlcore_engine_options_init(dlcore_engine_options *options,
+                                                       uint64_t size);
 
 /* Opens an engine with the CPU device.
  *   options   NULL for the defaults
@@ -40,24 +41,26 @@ DLCORE_API DLCORE_VOID void dlcore_engine_options_init(dlcore_engine_options *op
  * Errors: INVALID_ARGUMENT (a negative thread count, an unknown instruction set), UNAVAILABLE (an
  * instruction set that this processor lacks), RESOURCE_EXHAUSTED. */
 DLCORE_API DLCORE_HANDLE dlcore_engine *dlcore_engine_open(
-    DLCORE_NULLABLE const dlcore_engine_options *options, DLCORE_NULLABLE DLCORE_OUT dlcore_error **error);
+    DLCORE_NULLABLE const dlcore_engine_options *options,
+    DLCORE_NULLABLE DLCORE_OUT dlcore_error **error);
 
 DLCORE_API DLCORE_VOID void dlcore_engine_retain(DLCORE_NULLABLE dlcore_engine *engine);
 DLCORE_API DLCORE_VOID void dlcore_engine_release(DLCORE_NULLABLE dlcore_engine *engine);
 
-/* Stops and joins the engine's threads and gives up the caller's reference. What is still held can be
- * read and released; execution on it answers FAILED_PRECONDITION. */
+/* Stops and joins the engine's threads and gives up the caller's reference. What is still held can
+ * be read and released; execution on it answers FAILED_PRECONDITION. */
 DLCORE_API DLCORE_VOID void dlcore_engine_close(DLCORE_NULLABLE dlcore_engine *engine);
 
-/* Loads a plug-in: a shared object that adds devices (see plugin.h). It stays loaded until the process
- * ends. Errors: NOT_FOUND (no such file, with the loader's text), FAILED_PRECONDITION (no
+/* Loads a plug-in: a shared object that adds devices (see plugin.h). It stays loaded until the
+ * process ends. Errors: NOT_FOUND (no such file, with the loader's text), FAILED_PRECONDITION (no
  * dlcore_plugin_init, or one for another ABI), ALREADY_EXISTS (a device of that name). */
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_engine_load_plugin(
     dlcore_engine *engine, const char *path, DLCORE_NULLABLE DLCORE_OUT dlcore_error **error);
 
 /* Devices, in the order in which they were added; "cpu" is number 0. */
 DLCORE_API DLCORE_VALUE int64_t dlcore_engine_device_count(const dlcore_engine *engine);
-DLCORE_API DLCORE_BORROWED const char *dlcore_engine_device_name(const dlcore_engine *engine, int64_t index);
+DLCORE_API DLCORE_BORROWED const char *dlcore_engine_device_name(const dlcore_engine *engine,
+                                                                 int64_t index);
 
 typedef struct dlcore_engine_statistics {
   uint32_t struct_size;
@@ -71,23 +74,24 @@ typedef struct dlcore_engine_statistics {
   int64_t live_loaders;
   int64_t live_graphs;
   int64_t live_contexts;
-  uint64_t live_bytes;   /* memory of tensors, over all devices */
-  uint64_t cached_bytes; /* kept by the allocators for reuse */
-  uint64_t peak_bytes;   /* highest live_bytes so far */
-  uint64_t allocations;  /* blocks handed out */
+  uint64_t live_bytes;         /* memory of tensors, over all devices */
+  uint64_t cached_bytes;       /* kept by the allocators for reuse */
+  uint64_t peak_bytes;         /* highest live_bytes so far */
+  uint64_t allocations;        /* blocks handed out */
   uint64_t source_allocations; /* of those, how many the system was asked for */
   uint64_t memory_limit;
 } dlcore_engine_statistics;
 
-/* Fills in what fits into statistics->struct_size, which the caller sets. INVALID_ARGUMENT on NULL. */
-DLCORE_API DLCORE_STATUS dlcore_status dlcore_engine_get_statistics(const dlcore_engine *engine,
-                                                                    dlcore_engine_statistics *statistics);
+/* Fills in what fits into statistics->struct_size, which the caller sets. INVALID_ARGUMENT on NULL.
+ */
+DLCORE_API DLCORE_STATUS dlcore_status
+dlcore_engine_get_statistics(const dlcore_engine *engine, dlcore_engine_statistics *statistics);
 
 /* Gives cached memory back to the system. */
 DLCORE_API DLCORE_VOID void dlcore_engine_trim(dlcore_engine *engine);
 
-/* For tests of a program's handling of RESOURCE_EXHAUSTED: the n-th allocation of tensor memory from
- * now on (1 is the next) fails once. 0 switches it off. */
+/* For tests of a program's handling of RESOURCE_EXHAUSTED: the n-th allocation of tensor memory
+ * from now on (1 is the next) fails once. 0 switches it off. */
 DLCORE_API DLCORE_VOID void dlcore_engine_fail_allocation(dlcore_engine *engine, int64_t n);
 
 #ifdef __cplusplus

@@ -2,10 +2,10 @@
  *
  * dlcore/module.h -- layers and models.
  *
- * Layers are described by a catalogue (op.h) and made by number; ops.h has a typed function for each.
- * Initial parameter values follow from the seed of the context that made the model, the number of the
- * outermost module, and the parameter's path; they are drawn when first needed, so the order in
- * which the layers of a model are made does not matter.
+ * Layers are described by a catalogue (op.h) and made by number; ops.h has a typed function for
+ * each. Initial parameter values follow from the seed of the context that made the model, the
+ * number of the outermost module, and the parameter's path; they are drawn when first needed, so
+ * the order in which the layers of a model are made does not matter.
  */
 #ifndef DLCORE_MODULE_H
 #define DLCORE_MODULE_H
@@ -16,42 +16,52 @@
 extern "C" {
 #endif
 
-/* Makes layer number `layer` of the catalogue from child modules and packed attributes. A module can be the
- * child of one parent only. */
-DLCORE_API DLCORE_HANDLE dlcore_module *dlcore_module_create(dlcore_context *ctx, int32_t layer,
-                                                             DLCORE_NULLABLE DLCORE_ARRAY(n_children) dlcore_module *const *children,
-                                                             int64_t n_children,
-                                                             DLCORE_ARRAY(n_words) const int64_t *attrs, int64_t n_words);
+/* Makes layer number `layer` of the catalogue from child modules and packed attributes. A module
+ * can be the child of one parent only. */
+DLCORE_API DLCORE_HANDLE dlcore_module *dlcore_module_create(
+    dlcore_context *ctx, int32_t layer,
+    DLCORE_NULLABLE DLCORE_ARRAY(n_children) dlcore_module *const *children, int64_t n_children,
+    DLCORE_ARRAY(n_words) const int64_t *attrs, int64_t n_words);
 DLCORE_API DLCORE_VOID void dlcore_module_retain(DLCORE_NULLABLE dlcore_module *module);
 DLCORE_API DLCORE_VOID void dlcore_module_release(DLCORE_NULLABLE dlcore_module *module);
 
-/* Runs it. Layers behave as in training (dropout) only if context and module are in training mode. */
-DLCORE_API DLCORE_HANDLE dlcore_tensor *dlcore_module_call(dlcore_context *ctx, dlcore_module *module, dlcore_tensor *x);
+/* Runs it. Layers behave as in training (dropout) only if context and module are in training mode.
+ */
+DLCORE_API DLCORE_HANDLE dlcore_tensor *dlcore_module_call(dlcore_context *ctx,
+                                                           dlcore_module *module, dlcore_tensor *x);
 
 /* The module and everything inside it. Returns the previous mode of the module, -1 on failure. */
-DLCORE_API DLCORE_VALUE DLCORE_ALWAYS_RUNS int32_t dlcore_module_set_training(dlcore_context *ctx, dlcore_module *module,
+DLCORE_API DLCORE_VALUE DLCORE_ALWAYS_RUNS int32_t dlcore_module_set_training(dlcore_context *ctx,
+                                                                              dlcore_module *module,
                                                                               int32_t training);
 
 /* Name of the layer in the catalogue ("Linear"). */
 DLCORE_API DLCORE_BORROWED const char *dlcore_module_kind(const dlcore_module *module);
 DLCORE_API DLCORE_VALUE int64_t dlcore_module_child_count(const dlcore_module *module);
-DLCORE_API DLCORE_BORROWED dlcore_module *dlcore_module_child(const dlcore_module *module, int64_t index);
+DLCORE_API DLCORE_BORROWED dlcore_module *dlcore_module_child(const dlcore_module *module,
+                                                              int64_t index);
 
 /* Variables of the module and everything inside it, in the order of their definition. */
 DLCORE_API DLCORE_VALUE int64_t dlcore_module_variable_count(const dlcore_module *module);
-DLCORE_API DLCORE_BORROWED dlcore_variable *dlcore_module_variable(dlcore_context *ctx, dlcore_module *module, int64_t index);
+DLCORE_API DLCORE_BORROWED dlcore_variable *dlcore_module_variable(dlcore_context *ctx,
+                                                                   dlcore_module *module,
+                                                                   int64_t index);
 /* Path of a variable below the module ("0.weight"), by the two-call pattern. */
-DLCORE_API DLCORE_VALUE int64_t dlcore_module_variable_path(dlcore_context *ctx, dlcore_module *module, int64_t index,
-                                                            DLCORE_NULLABLE DLCORE_OUT DLCORE_ARRAY(size) char *buffer,
-                                                            int64_t size);
+DLCORE_API DLCORE_VALUE int64_t dlcore_module_variable_path(
+    dlcore_context *ctx, dlcore_module *module, int64_t index,
+    DLCORE_NULLABLE DLCORE_OUT DLCORE_ARRAY(size) char *buffer, int64_t size);
 /* The variable at a path; NOT_FOUND lists the paths there are. */
-DLCORE_API DLCORE_BORROWED dlcore_variable *dlcore_module_find(dlcore_context *ctx, dlcore_module *module, const char *path);
+DLCORE_API DLCORE_BORROWED dlcore_variable *dlcore_module_find(dlcore_context *ctx,
+                                                               dlcore_module *module,
+                                                               const char *path);
 
 /* Saves all variables by path as safetensors: the file is replaced as a whole or not at all. */
-DLCORE_API DLCORE_STATUS dlcore_status dlcore_module_save(dlcore_context *ctx, dlcore_module *module, const char *path);
-/* Loads them: every variable must be there with its dtype and shape, and nothing else. Nothing changes on
- * failure. Errors: NOT_FOUND, INVALID_ARGUMENT and DATA_LOSS as the file deserves. */
-DLCORE_API DLCORE_STATUS dlcore_status dlcore_module_load(dlcore_context *ctx, dlcore_module *module, const char *path);
+DLCORE_API DLCORE_STATUS dlcore_status dlcore_module_save(dlcore_context *ctx,
+                                                          dlcore_module *module, const char *path);
+/* Loads them: every variable must be there with its dtype and shape, and nothing else. Nothing
+ * changes on failure. Errors: NOT_FOUND, INVALID_ARGUMENT and DATA_LOSS as the file deserves. */
+DLCORE_API DLCORE_STATUS dlcore_status dlcore_module_load(dlcore_context *ctx,
+                                                          dlcore_module *module, const char *path);
 
 #ifdef __cplusplus
 }

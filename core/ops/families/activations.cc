@@ -7,8 +7,9 @@
 namespace dlcore {
 namespace {
 
-constexpr int32_t kTanh = 33, kSigmoid = 34, kRelu = 35, kGelu = 36, kSilu = 37, kSoftplus = 38, kLeakyRelu = 51,
-                  kReluBackward = 60, kSigmoidBackward = 61, kTanhBackward = 62, kGeluBackward = 63, kSiluBackward = 64;
+constexpr int32_t kTanh = 33, kSigmoid = 34, kRelu = 35, kGelu = 36, kSilu = 37, kSoftplus = 38,
+                  kLeakyRelu = 51, kReluBackward = 60, kSigmoidBackward = 61, kTanhBackward = 62,
+                  kGeluBackward = 63, kSiluBackward = 64;
 
 Value relu_backward(const Value& g, const Value& y) { return call(kReluBackward, {g, y}); }
 Value sigmoid_backward(const Value& g, const Value& y) { return call(kSigmoidBackward, {g, y}); }
@@ -66,13 +67,17 @@ constexpr OpDef op_relu = {
     .batch = batch_elementwise,
 };
 
-constexpr AttrDef kApproximate = string_attr("approximate", "\"tanh\": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))", "none", "none|tanh");
+constexpr AttrDef kApproximate =
+    string_attr("approximate", "\"tanh\": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))", "none",
+                "none|tanh");
 
 constexpr OpDef op_gelu = {
     .number = kGelu,
     .name = "gelu",
     .family = "activations",
-    .doc = "x times the cumulative normal distribution at x (Hendrycks and Gimpel 2016, arXiv:1606.08415).",
+    .doc =
+        "x times the cumulative normal distribution at x (Hendrycks and Gimpel 2016, "
+        "arXiv:1606.08415).",
     .inputs = {in("x", kFloatSet)},
     .attrs = {kApproximate},
     .traits = kElementwise,
@@ -139,10 +144,11 @@ constexpr OpDef op_relu_backward = {
     .inputs = {in("g", kFloatSet), in("y", kFloatSet)},
     .traits = kElementwise | kHidden,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      r.set(0, relu_backward(r.g(), r.input(1)));
-      if (r.needs(1)) r.set(1, zeros_like(r.g()));
-    },
+    .vjp =
+        [](Vjp& r) {
+          r.set(0, relu_backward(r.g(), r.input(1)));
+          if (r.needs(1)) r.set(1, zeros_like(r.g()));
+        },
     .saves = [](uint32_t) { return save_input(1); },
     .jvp = [](Jvp& r) { r.set(0, relu_backward(r.zero_filled(0), r.input(1))); },
     .batch = batch_elementwise,
@@ -156,10 +162,11 @@ constexpr OpDef op_sigmoid_backward = {
     .inputs = {in("g", kFloatSet), in("y", kFloatSet)},
     .traits = kElementwise | kHidden,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      if (r.needs(0)) r.set(0, sigmoid_backward(r.g(), r.input(1)));
-      if (r.needs(1)) r.set(1, r.g() * r.input(0) * (r.input(1) * -2.0 + 1.0));
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (r.needs(0)) r.set(0, sigmoid_backward(r.g(), r.input(1)));
+          if (r.needs(1)) r.set(1, r.g() * r.input(0) * (r.input(1) * -2.0 + 1.0));
+        },
     .saves = saves_both_inputs,
     .batch = batch_elementwise,
 };
@@ -172,10 +179,11 @@ constexpr OpDef op_tanh_backward = {
     .inputs = {in("g", kFloatSet), in("y", kFloatSet)},
     .traits = kElementwise | kHidden,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      if (r.needs(0)) r.set(0, tanh_backward(r.g(), r.input(1)));
-      if (r.needs(1)) r.set(1, r.g() * r.input(0) * r.input(1) * -2.0);
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (r.needs(0)) r.set(0, tanh_backward(r.g(), r.input(1)));
+          if (r.needs(1)) r.set(1, r.g() * r.input(0) * r.input(1) * -2.0);
+        },
     .saves = saves_both_inputs,
     .batch = batch_elementwise,
 };
@@ -189,8 +197,8 @@ Value gelu_curvature(const Value& x, bool tanh_form) {
   constexpr double k = 0.7978845608028654;  // sqrt(2/pi)
   const Value x2 = square(x);
   const Value t = tanh(x * (x2 * (0.044715 * k) + k));
-  const Value inner = x2 * (3 * 0.044715 * k) + k;      // u'
-  const Value bend = x * (6 * 0.044715 * k);             // u''
+  const Value inner = x2 * (3 * 0.044715 * k) + k;  // u'
+  const Value bend = x * (6 * 0.044715 * k);        // u''
   const Value sech2 = 1.0 - square(t);
   // y = x/2 (1 + t): y'' = sech2 u' + x/2 sech2 (u'' - 2 t u'^2)
   return sech2 * inner + x * sech2 * (bend - t * square(inner) * 2.0) * 0.5;
@@ -205,10 +213,12 @@ constexpr OpDef op_gelu_backward = {
     .attrs = {kApproximate},
     .traits = kElementwise | kHidden,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      if (r.needs(0)) r.set(0, gelu_backward(r.g(), r.input(1), r.attrs));
-      if (r.needs(1)) r.set(1, r.g() * r.input(0) * gelu_curvature(r.input(1), r.attrs.text(0) == "tanh"));
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (r.needs(0)) r.set(0, gelu_backward(r.g(), r.input(1), r.attrs));
+          if (r.needs(1))
+            r.set(1, r.g() * r.input(0) * gelu_curvature(r.input(1), r.attrs.text(0) == "tanh"));
+        },
     .saves = saves_both_inputs,
     .batch = batch_elementwise,
 };
@@ -221,20 +231,22 @@ constexpr OpDef op_silu_backward = {
     .inputs = {in("g", kFloatSet), in("x", kFloatSet)},
     .traits = kElementwise | kHidden,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      if (r.needs(0)) r.set(0, silu_backward(r.g(), r.input(1)));
-      if (r.needs(1)) {
-        const Value s = sigmoid(r.input(1));
-        const Value curvature = s * (1.0 - s) * (r.input(1) * (s * -2.0 + 1.0) + 2.0);
-        r.set(1, r.g() * r.input(0) * curvature);
-      }
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (r.needs(0)) r.set(0, silu_backward(r.g(), r.input(1)));
+          if (r.needs(1)) {
+            const Value s = sigmoid(r.input(1));
+            const Value curvature = s * (1.0 - s) * (r.input(1) * (s * -2.0 + 1.0) + 2.0);
+            r.set(1, r.g() * r.input(0) * curvature);
+          }
+        },
     .saves = saves_both_inputs,
     .batch = batch_elementwise,
 };
 
-constexpr const OpDef* kOps[] = {&op_tanh,          &op_sigmoid,       &op_relu,          &op_gelu,         &op_silu,
-                                 &op_softplus,      &op_leaky_relu,    &op_relu_backward, &op_sigmoid_backward,
+constexpr const OpDef* kOps[] = {&op_tanh,          &op_sigmoid,       &op_relu,
+                                 &op_gelu,          &op_silu,          &op_softplus,
+                                 &op_leaky_relu,    &op_relu_backward, &op_sigmoid_backward,
                                  &op_tanh_backward, &op_gelu_backward, &op_silu_backward};
 
 }  // namespace

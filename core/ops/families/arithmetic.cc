@@ -5,8 +5,8 @@
 namespace dlcore {
 namespace {
 
-constexpr int32_t kAdd = 1, kSubtract = 2, kMultiply = 3, kDivide = 4, kPow = 5, kMaximum = 6, kMinimum = 7,
-                  kRemainder = 8, kFloorDivide = 9, kNegative = 20;
+constexpr int32_t kAdd = 1, kSubtract = 2, kMultiply = 3, kDivide = 4, kPow = 5, kMaximum = 6,
+                  kMinimum = 7, kRemainder = 8, kFloorDivide = 9, kNegative = 20;
 
 constexpr OpDef op_add = {
     .number = kAdd,
@@ -16,10 +16,11 @@ constexpr OpDef op_add = {
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise | kLinear,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      r.set(0, r.g());
-      r.set(1, r.g());
-    },
+    .vjp =
+        [](Vjp& r) {
+          r.set(0, r.g());
+          r.set(1, r.g());
+        },
     .batch = batch_elementwise,
 };
 
@@ -31,10 +32,11 @@ constexpr OpDef op_subtract = {
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise | kLinear,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      r.set(0, r.g());
-      if (r.needs(1)) r.set(1, -r.g());
-    },
+    .vjp =
+        [](Vjp& r) {
+          r.set(0, r.g());
+          if (r.needs(1)) r.set(1, -r.g());
+        },
     .batch = batch_elementwise,
 };
 
@@ -46,17 +48,20 @@ constexpr OpDef op_multiply = {
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      if (r.needs(0)) r.set(0, r.g() * r.input(1));
-      if (r.needs(1)) r.set(1, r.g() * r.input(0));
-    },
-    .saves = [](uint32_t needs) {
-      return ((needs & 1) != 0 ? save_input(1) : 0) | ((needs & 2) != 0 ? save_input(0) : 0);
-    },
-    .jvp = [](Jvp& r) {
-      if (r.moves(0)) r.add(0, r.tangent(0) * r.input(1));
-      if (r.moves(1)) r.add(0, r.input(0) * r.tangent(1));
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (r.needs(0)) r.set(0, r.g() * r.input(1));
+          if (r.needs(1)) r.set(1, r.g() * r.input(0));
+        },
+    .saves =
+        [](uint32_t needs) {
+          return ((needs & 1) != 0 ? save_input(1) : 0) | ((needs & 2) != 0 ? save_input(0) : 0);
+        },
+    .jvp =
+        [](Jvp& r) {
+          if (r.moves(0)) r.add(0, r.tangent(0) * r.input(1));
+          if (r.moves(1)) r.add(0, r.input(0) * r.tangent(1));
+        },
     .batch = batch_elementwise,
 };
 
@@ -68,16 +73,18 @@ constexpr OpDef op_divide = {
     .inputs = {in("a", kFloatSet), in("b", kFloatSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      const Value per_b = r.g() / r.input(1);
-      r.set(0, per_b);
-      if (r.needs(1)) r.set(1, -(per_b * r.output(0)));
-    },
+    .vjp =
+        [](Vjp& r) {
+          const Value per_b = r.g() / r.input(1);
+          r.set(0, per_b);
+          if (r.needs(1)) r.set(1, -(per_b * r.output(0)));
+        },
     .saves = [](uint32_t needs) { return save_input(1) | ((needs & 2) != 0 ? save_output(0) : 0); },
-    .jvp = [](Jvp& r) {
-      if (r.moves(0)) r.add(0, r.tangent(0) / r.input(1));
-      if (r.moves(1)) r.add(0, -(r.output() * r.tangent(1) / r.input(1)));
-    },
+    .jvp =
+        [](Jvp& r) {
+          if (r.moves(0)) r.add(0, r.tangent(0) / r.input(1));
+          if (r.moves(1)) r.add(0, -(r.output() * r.tangent(1) / r.input(1)));
+        },
     .batch = batch_elementwise,
 };
 
@@ -98,22 +105,28 @@ constexpr OpDef op_pow = {
     .number = kPow,
     .name = "pow",
     .family = "arithmetic",
-    .doc = "a to the power of b. x**0 is 1 for every x, and its derivative 0. Integers wrap; a negative integer exponent "
-           "is INVALID_ARGUMENT.",
+    .doc =
+        "a to the power of b. x**0 is 1 for every x, and its derivative 0. Integers wrap; a "
+        "negative integer exponent "
+        "is INVALID_ARGUMENT.",
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      if (r.needs(0)) r.set(0, r.g() * pow_by_base(r.input(0), r.input(1)));
-      if (r.needs(1)) r.set(1, r.g() * pow_by_exponent(r.input(0), r.output(0)));
-    },
-    .saves = [](uint32_t needs) {
-      return save_input(0) | ((needs & 1) != 0 ? save_input(1) : 0) | ((needs & 2) != 0 ? save_output(0) : 0);
-    },
-    .jvp = [](Jvp& r) {
-      if (r.moves(0)) r.add(0, r.tangent(0) * pow_by_base(r.input(0), r.input(1)));
-      if (r.moves(1)) r.add(0, r.tangent(1) * pow_by_exponent(r.input(0), r.output()));
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (r.needs(0)) r.set(0, r.g() * pow_by_base(r.input(0), r.input(1)));
+          if (r.needs(1)) r.set(1, r.g() * pow_by_exponent(r.input(0), r.output(0)));
+        },
+    .saves =
+        [](uint32_t needs) {
+          return save_input(0) | ((needs & 1) != 0 ? save_input(1) : 0) |
+                 ((needs & 2) != 0 ? save_output(0) : 0);
+        },
+    .jvp =
+        [](Jvp& r) {
+          if (r.moves(0)) r.add(0, r.tangent(0) * pow_by_base(r.input(0), r.input(1)));
+          if (r.moves(1)) r.add(0, r.tangent(1) * pow_by_exponent(r.input(0), r.output()));
+        },
     .batch = batch_elementwise,
 };
 
@@ -135,20 +148,26 @@ void minimum_vjp(Vjp& r) {
 }
 void maximum_jvp(Jvp& r) {
   const Value tie = equal(r.input(0), r.input(1));
-  if (r.moves(0)) r.add(0, r.tangent(0) * chosen_share(greater(r.input(0), r.input(1)), tie, r.output()));
-  if (r.moves(1)) r.add(0, r.tangent(1) * chosen_share(less(r.input(0), r.input(1)), tie, r.output()));
+  if (r.moves(0))
+    r.add(0, r.tangent(0) * chosen_share(greater(r.input(0), r.input(1)), tie, r.output()));
+  if (r.moves(1))
+    r.add(0, r.tangent(1) * chosen_share(less(r.input(0), r.input(1)), tie, r.output()));
 }
 void minimum_jvp(Jvp& r) {
   const Value tie = equal(r.input(0), r.input(1));
-  if (r.moves(0)) r.add(0, r.tangent(0) * chosen_share(less(r.input(0), r.input(1)), tie, r.output()));
-  if (r.moves(1)) r.add(0, r.tangent(1) * chosen_share(greater(r.input(0), r.input(1)), tie, r.output()));
+  if (r.moves(0))
+    r.add(0, r.tangent(0) * chosen_share(less(r.input(0), r.input(1)), tie, r.output()));
+  if (r.moves(1))
+    r.add(0, r.tangent(1) * chosen_share(greater(r.input(0), r.input(1)), tie, r.output()));
 }
 
 constexpr OpDef op_maximum = {
     .number = kMaximum,
     .name = "maximum",
     .family = "arithmetic",
-    .doc = "The larger of a and b; NaN when either is. Where both are equal each gets half of the gradient.",
+    .doc =
+        "The larger of a and b; NaN when either is. Where both are equal each gets half of the "
+        "gradient.",
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
@@ -162,7 +181,9 @@ constexpr OpDef op_minimum = {
     .number = kMinimum,
     .name = "minimum",
     .family = "arithmetic",
-    .doc = "The smaller of a and b; NaN when either is. Where both are equal each gets half of the gradient.",
+    .doc =
+        "The smaller of a and b; NaN when either is. Where both are equal each gets half of the "
+        "gradient.",
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
@@ -176,19 +197,23 @@ constexpr OpDef op_remainder = {
     .number = kRemainder,
     .name = "remainder",
     .family = "arithmetic",
-    .doc = "a - floor(a / b) * b: the remainder has the sign of b. An integer remainder by zero is INVALID_ARGUMENT.",
+    .doc =
+        "a - floor(a / b) * b: the remainder has the sign of b. An integer remainder by zero is "
+        "INVALID_ARGUMENT.",
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      r.set(0, r.g());
-      if (r.needs(1)) r.set(1, -(r.g() * floor_divide(r.input(0), r.input(1))));
-    },
+    .vjp =
+        [](Vjp& r) {
+          r.set(0, r.g());
+          if (r.needs(1)) r.set(1, -(r.g() * floor_divide(r.input(0), r.input(1))));
+        },
     .saves = [](uint32_t needs) { return (needs & 2) != 0 ? save_input(0) | save_input(1) : 0; },
-    .jvp = [](Jvp& r) {
-      if (r.moves(0)) r.add(0, broadcast_to(r.tangent(0), r.output().dims()));
-      if (r.moves(1)) r.add(0, -(r.tangent(1) * floor_divide(r.input(0), r.input(1))));
-    },
+    .jvp =
+        [](Jvp& r) {
+          if (r.moves(0)) r.add(0, broadcast_to(r.tangent(0), r.output().dims()));
+          if (r.moves(1)) r.add(0, -(r.tangent(1) * floor_divide(r.input(0), r.input(1))));
+        },
     .batch = batch_elementwise,
 };
 
@@ -196,15 +221,18 @@ constexpr OpDef op_floor_divide = {
     .number = kFloorDivide,
     .name = "floor_divide",
     .family = "arithmetic",
-    .doc = "The largest integer not above a / b. An integer division by zero is INVALID_ARGUMENT; INT_MIN / -1 wraps. "
-           "Its derivative is 0.",
+    .doc =
+        "The largest integer not above a / b. An integer division by zero is INVALID_ARGUMENT; "
+        "INT_MIN / -1 wraps. "
+        "Its derivative is 0.",
     .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      r.set(0, zeros_like(r.g()));
-      r.set(1, zeros_like(r.g()));
-    },
+    .vjp =
+        [](Vjp& r) {
+          r.set(0, zeros_like(r.g()));
+          r.set(1, zeros_like(r.g()));
+        },
     .jvp = [](Jvp& r) { r.set(0, zeros_like(r.output())); },
     .batch = batch_elementwise,
 };
@@ -221,8 +249,9 @@ constexpr OpDef op_negative = {
     .batch = batch_elementwise,
 };
 
-constexpr const OpDef* kOps[] = {&op_add,     &op_subtract,  &op_multiply,     &op_divide,  &op_pow,
-                                 &op_maximum, &op_minimum,   &op_remainder,    &op_floor_divide, &op_negative};
+constexpr const OpDef* kOps[] = {&op_add,          &op_subtract, &op_multiply, &op_divide,
+                                 &op_pow,          &op_maximum,  &op_minimum,  &op_remainder,
+                                 &op_floor_divide, &op_negative};
 
 }  // namespace
 

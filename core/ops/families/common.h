@@ -19,7 +19,9 @@ constexpr InputDef fixed_in(const char* name, DtypeSet dtypes, const char* doc =
 }
 constexpr InputDef key_in() {
   return {.name = "key",
-          .doc = "i64 [3]: (seed, generator, call). Left out, it is the next call of the context's generator",
+          .doc =
+              "i64 [3]: (seed, generator, call). Left out, it is the next call of the context's "
+              "generator",
           .dtypes = dtype_set(DLCORE_I64),
           .promotes = false,
           .optional = true};
@@ -31,8 +33,8 @@ constexpr OutputDef hidden_out(const char* name, const char* doc = "") {
   return {.name = name, .doc = doc, .hidden = true};
 }
 
-// The derivative of a unary elementwise op as a function of (direction, x, y): the same both ways. What `Saves`
-// does not name arrives absent.
+// The derivative of a unary elementwise op as a function of (direction, x, y): the same both ways.
+// What `Saves` does not name arrives absent.
 using UnaryDerivative = Value (*)(const Value& t, const Value& x, const Value& y);
 template <UnaryDerivative D>
 void unary_vjp(Vjp& r) {
@@ -49,8 +51,8 @@ constexpr SaveMask saves_both_inputs(uint32_t) { return save_input(0) | save_inp
 
 inline Value zero_derivative(const Value& t, const Value&, const Value&) { return zeros_like(t); }
 
-// The number of elements in `dims` as a scalar that takes the other operand's dtype where it is known now, and as
-// a scalar of `like`'s dtype where it is symbolic.
+// The number of elements in `dims` as a scalar that takes the other operand's dtype where it is
+// known now, and as a scalar of `like`'s dtype where it is symbolic.
 Value size_value(const Value& like, const Dims& dims);
 
 // Axes of a batched input: shifted past the examples axis.

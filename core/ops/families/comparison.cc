@@ -5,9 +5,9 @@
 namespace dlcore {
 namespace {
 
-constexpr int32_t kEqual = 10, kNotEqual = 11, kLess = 12, kLessEqual = 13, kGreater = 14, kGreaterEqual = 15,
-                  kLogicalAnd = 16, kLogicalOr = 17, kLogicalXor = 18, kIsNan = 43, kIsInf = 44, kIsFinite = 45,
-                  kLogicalNot = 46, kWhere = 49;
+constexpr int32_t kEqual = 10, kNotEqual = 11, kLess = 12, kLessEqual = 13, kGreater = 14,
+                  kGreaterEqual = 15, kLogicalAnd = 16, kLogicalOr = 17, kLogicalXor = 18,
+                  kIsNan = 43, kIsInf = 44, kIsFinite = 45, kLogicalNot = 46, kWhere = 49;
 
 constexpr OpDef comparison(int32_t number, const char* name, const char* doc) {
   return {
@@ -69,19 +69,21 @@ constexpr OpDef op_where = {
     .traits = kElementwise,
     .key_input = 1,
     .infer = infer_elementwise,
-    .vjp = [](Vjp& r) {
-      const Value c = r.input(0), zero = full_like(r.g(), {}, 0);
-      if (r.needs(1)) r.set(1, where(c, r.g(), zero));
-      if (r.needs(2)) r.set(2, where(c, zero, r.g()));
-    },
+    .vjp =
+        [](Vjp& r) {
+          const Value c = r.input(0), zero = full_like(r.g(), {}, 0);
+          if (r.needs(1)) r.set(1, where(c, r.g(), zero));
+          if (r.needs(2)) r.set(2, where(c, zero, r.g()));
+        },
     .saves = saves_x,
     .jvp = [](Jvp& r) { r.set(0, where(r.input(0), r.zero_filled(1), r.zero_filled(2))); },
     .batch = batch_elementwise,
 };
 
-constexpr const OpDef* kOps[] = {&op_equal,       &op_not_equal,   &op_less,        &op_less_equal, &op_greater,
-                                 &op_greater_equal, &op_logical_and, &op_logical_or, &op_logical_xor, &op_isnan,
-                                 &op_isinf,       &op_isfinite,    &op_logical_not, &op_where};
+constexpr const OpDef* kOps[] = {
+    &op_equal,         &op_not_equal,   &op_less,        &op_less_equal,  &op_greater,
+    &op_greater_equal, &op_logical_and, &op_logical_or,  &op_logical_xor, &op_isnan,
+    &op_isinf,         &op_isfinite,    &op_logical_not, &op_where};
 
 }  // namespace
 
@@ -95,6 +97,8 @@ Value logical_and(const Value& a, const Value& b) { return call(kLogicalAnd, {a,
 Value logical_or(const Value& a, const Value& b) { return call(kLogicalOr, {a, b}); }
 Value logical_not(const Value& x) { return call(kLogicalNot, {x}); }
 Value isfinite(const Value& x) { return call(kIsFinite, {x}); }
-Value where(const Value& condition, const Value& a, const Value& b) { return call(kWhere, {condition, a, b}); }
+Value where(const Value& condition, const Value& a, const Value& b) {
+  return call(kWhere, {condition, a, b});
+}
 
 }  // namespace dlcore

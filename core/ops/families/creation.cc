@@ -14,7 +14,8 @@ constexpr OpDef op_full = {
     .name = "full",
     .family = "creation",
     .doc = "One value everywhere.",
-    .attrs = {required(dims_attr("shape", "of the result")), positional(float_attr("value", "of every element")),
+    .attrs = {required(dims_attr("shape", "of the result")),
+              positional(float_attr("value", "of every element")),
               dtype_attr("dtype", "of the result")},
     .outputs = {out("y", "dtype")},
     .traits = kNoGradient,
@@ -27,21 +28,29 @@ constexpr OpDef op_arange = {
     .name = "arange",
     .family = "creation",
     .doc = "start, start + step, ... before stop.",
-    .attrs = {positional(float_attr("start", "the first value")), required(float_attr("stop", "the bound, not included")),
-              positional(float_attr("step", "not 0", 1)), dtype_attr("dtype", "of the result", DLCORE_I64)},
+    .attrs = {positional(float_attr("start", "the first value")),
+              required(float_attr("stop", "the bound, not included")),
+              positional(float_attr("step", "not 0", 1)),
+              dtype_attr("dtype", "of the result", DLCORE_I64)},
     .outputs = {out("y", "dtype")},
     .traits = kNoGradient,
     .key_input = -1,
-    .infer = [](Infer& r) {
-      const double start = r.attrs.real(0), stop = r.attrs.real(1), step = r.attrs.real(2);
-      const double count = std::ceil((stop - start) / step);
-      if (!(step != 0) || !std::isfinite(start) || !std::isfinite(stop) || !std::isfinite(step)) {
-        r.refuse("start is {}, stop {} and step {}, expected finite values and a step that is not 0", start, stop, step);
-      }
-      if (count > 1e15) r.refuse("{} elements from {} to {} by {}", count, start, stop, step);
-      if (!contains(kNumericSet, r.attrs.dtype(3))) r.refuse("dtype is {}, expected {}", dtype_name(r.attrs.dtype(3)), dtype_set_text(kNumericSet));
-      r.set(0, r.attrs.dtype(3), {Dim(count > 0 ? static_cast<int64_t>(count) : 0)});
-    },
+    .infer =
+        [](Infer& r) {
+          const double start = r.attrs.real(0), stop = r.attrs.real(1), step = r.attrs.real(2);
+          const double count = std::ceil((stop - start) / step);
+          if (!(step != 0) || !std::isfinite(start) || !std::isfinite(stop) ||
+              !std::isfinite(step)) {
+            r.refuse(
+                "start is {}, stop {} and step {}, expected finite values and a step that is not 0",
+                start, stop, step);
+          }
+          if (count > 1e15) r.refuse("{} elements from {} to {} by {}", count, start, stop, step);
+          if (!contains(kNumericSet, r.attrs.dtype(3)))
+            r.refuse("dtype is {}, expected {}", dtype_name(r.attrs.dtype(3)),
+                     dtype_set_text(kNumericSet));
+          r.set(0, r.attrs.dtype(3), {Dim(count > 0 ? static_cast<int64_t>(count) : 0)});
+        },
 };
 
 constexpr OpDef op_eye = {
@@ -54,11 +63,12 @@ constexpr OpDef op_eye = {
     .outputs = {out("y", "dtype")},
     .traits = kNoGradient,
     .key_input = -1,
-    .infer = [](Infer& r) {
-      const int64_t n = r.attrs.number(0), m = r.attrs.has(1) ? r.attrs.number(1) : n;
-      if (n < 0 || m < 0) r.refuse("the matrix would be {} by {}", n, m);
-      r.set(0, r.attrs.dtype(2), {Dim(n), Dim(m)});
-    },
+    .infer =
+        [](Infer& r) {
+          const int64_t n = r.attrs.number(0), m = r.attrs.has(1) ? r.attrs.number(1) : n;
+          if (n < 0 || m < 0) r.refuse("the matrix would be {} by {}", n, m);
+          r.set(0, r.attrs.dtype(2), {Dim(n), Dim(m)});
+        },
 };
 
 constexpr OpDef op_size_of = {
@@ -71,10 +81,11 @@ constexpr OpDef op_size_of = {
     .traits = kHidden | kNoGradient,
     .key_input = -1,
     .infer = [](Infer& r) { r.set(0, r.attrs.dtype(1), {}); },
-    .compose = [](Compose& r) {
-      const Dim n = r.math.product(r.attrs.dims(0));
-      r.set(0, full(r.ctx, {}, static_cast<double>(n.value), r.attrs.dtype(1)));
-    },
+    .compose =
+        [](Compose& r) {
+          const Dim n = r.math.product(r.attrs.dims(0));
+          r.set(0, full(r.ctx, {}, static_cast<double>(n.value), r.attrs.dtype(1)));
+        },
 };
 
 constexpr const OpDef* kOps[] = {&op_full, &op_arange, &op_eye, &op_size_of};

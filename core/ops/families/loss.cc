@@ -24,12 +24,14 @@ Dims rows_of(Infer& r, int logits) {
   const int axis = class_axis(r.rank(logits));
   const Dims rows = without_axis(dims, axis);
   if (!(r.dims(logits + 1) == rows)) {
-    r.refuse("labels is {}, expected {} for logits {}", r.math.text(r.dims(logits + 1)), r.math.text(rows),
-             r.math.text(dims));
+    r.refuse("labels is {}, expected {} for logits {}", r.math.text(r.dims(logits + 1)),
+             r.math.text(rows), r.math.text(dims));
   }
-  if (r.dim(logits, axis) == Dim(0)) r.refuse("logits is {}: there are no classes", r.math.text(dims));
+  if (r.dim(logits, axis) == Dim(0))
+    r.refuse("logits is {}: there are no classes", r.math.text(dims));
   const double smoothing = r.attrs.real(2);
-  if (!(smoothing >= 0 && smoothing <= 1)) r.refuse("label_smoothing is {}, expected 0 to 1", smoothing);
+  if (!(smoothing >= 0 && smoothing <= 1))
+    r.refuse("label_smoothing is {}, expected 0 to 1", smoothing);
   return rows;
 }
 
@@ -40,7 +42,9 @@ void infer_cross_entropy(Infer& r) {
 }
 
 constexpr FixedList<AttrDef, 6> kCrossEntropyAttrs = {
-    kReduction, optional(int_attr("ignore_index", "rows with this label count neither in the loss nor in its mean")),
+    kReduction,
+    optional(
+        int_attr("ignore_index", "rows with this label count neither in the loss nor in its mean")),
     float_attr("label_smoothing", "share of the target spread evenly over the classes, 0 to 1")};
 constexpr InputDef kLabels = fixed_in("labels", kIndexSet, "[N, ...], the class of each row");
 
@@ -48,18 +52,23 @@ constexpr OpDef op_cross_entropy = {
     .number = kCrossEntropy,
     .name = "cross_entropy",
     .family = "loss",
-    .doc = "-log softmax(logits) at the label, along the class axis (1, or 0 for a single row). With label smoothing e: "
-           "(1 - e) times that plus e times the mean over all classes. A mean over no rows is 0. A label out of range is "
-           "OUT_OF_RANGE.",
+    .doc =
+        "-log softmax(logits) at the label, along the class axis (1, or 0 for a single row). With "
+        "label smoothing e: "
+        "(1 - e) times that plus e times the mean over all classes. A mean over no rows is 0. A "
+        "label out of range is "
+        "OUT_OF_RANGE.",
     .inputs = {in("logits", kFloatSet, "[N, C, ...] or [C]"), kLabels},
     .attrs = kCrossEntropyAttrs,
     .outputs = {out("loss", "T", "rank 0, or the shape of labels for reduction none"),
                 hidden_out("logsumexp", "of each row")},
     .infer = infer_cross_entropy,
-    .vjp = [](Vjp& r) {
-      if (!r.g(0)) return;
-      r.set(0, call(kCrossEntropyBackward, {r.g(0), r.input(0), r.input(1), r.output(1)}, r.attrs.words()));
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (!r.g(0)) return;
+          r.set(0, call(kCrossEntropyBackward, {r.g(0), r.input(0), r.input(1), r.output(1)},
+                        r.attrs.words()));
+        },
     .saves = [](uint32_t) { return save_input(0) | save_input(1) | save_output(1); },
 };
 
@@ -74,10 +83,12 @@ void compose_backward(Compose& r) {
     counted = not_equal(labels, weak_int(r.ctx, r.attrs.number(1)));
     labels = where(counted, labels, zeros_like(labels));
   }
-  if (classes.symbolic()) fail(DLCORE_UNIMPLEMENTED, "cross_entropy: its derivative needs a known number of classes");
+  if (classes.symbolic())
+    fail(DLCORE_UNIMPLEMENTED, "cross_entropy: its derivative needs a known number of classes");
   Value target = call(kOneHot, {labels}, Attrs().number(classes.value).number(logits.dtype()));
   target = move_axis(target, target.rank() - 1, axis);
-  if (smoothing > 0) target = target * (1 - smoothing) + smoothing / static_cast<double>(classes.value);
+  if (smoothing > 0)
+    target = target * (1 - smoothing) + smoothing / static_cast<double>(classes.value);
   Value row_g = g;
   if (r.attrs.text(0) == "mean") {
     Value count = counted ? astype(sum_all(counted), g.dtype()) : size_value(g, r.input(2).dims());
@@ -97,12 +108,13 @@ constexpr OpDef op_cross_entropy_backward = {
     .attrs = kCrossEntropyAttrs,
     .traits = kHidden,
     .key_input = 1,
-    .infer = [](Infer& r) {
-      const Dims rows = rows_of(r, 1);
-      r.need_same(0, r.attrs.text(0) == "none" ? rows : Dims{});
-      r.need_same(3, rows);
-      r.set(0, r.dtype(1), r.dims(1));
-    },
+    .infer =
+        [](Infer& r) {
+          const Dims rows = rows_of(r, 1);
+          r.need_same(0, r.attrs.text(0) == "none" ? rows : Dims{});
+          r.need_same(3, rows);
+          r.set(0, r.dtype(1), r.dims(1));
+        },
     .compose = compose_backward,
 };
 
@@ -113,17 +125,19 @@ constexpr OpDef op_mse_loss = {
     .doc = "(prediction - target)^2, averaged, summed, or as it is. A mean over nothing is 0.",
     .inputs = {in("prediction", kFloatSet), in("target", kFloatSet)},
     .attrs = {kReduction},
-    .infer = [](Infer& r) {
-      r.need_same(1, r.dims(0));
-      r.set(0, r.dtype(0), r.attrs.text(0) == "none" ? r.dims(0) : Dims{});
-    },
-    .compose = [](Compose& r) {
-      const Value squares = square(r.input(0) - r.input(1));
-      if (r.attrs.text(0) == "none") return r.set(0, squares);
-      const Value total = sum_all(squares);
-      if (r.attrs.text(0) == "sum") return r.set(0, total);
-      r.set(0, total / maximum(size_value(total, squares.dims()), weak(r.ctx, 1)));
-    },
+    .infer =
+        [](Infer& r) {
+          r.need_same(1, r.dims(0));
+          r.set(0, r.dtype(0), r.attrs.text(0) == "none" ? r.dims(0) : Dims{});
+        },
+    .compose =
+        [](Compose& r) {
+          const Value squares = square(r.input(0) - r.input(1));
+          if (r.attrs.text(0) == "none") return r.set(0, squares);
+          const Value total = sum_all(squares);
+          if (r.attrs.text(0) == "sum") return r.set(0, total);
+          r.set(0, total / maximum(size_value(total, squares.dims()), weak(r.ctx, 1)));
+        },
 };
 
 constexpr const OpDef* kOps[] = {&op_cross_entropy, &op_cross_entropy_backward, &op_mse_loss};

@@ -17,7 +17,8 @@ struct Sides {
   Dim rows, inner_a, inner_b, columns;
 };
 
-// NumPy's rules: a vector on the left is a row, on the right a column, and its axis is dropped from the result.
+// NumPy's rules: a vector on the left is a row, on the right a column, and its axis is dropped from
+// the result.
 Sides sides_of(const Infer& r) {
   Sides s;
   const Dims &a = r.dims(0), &b = r.dims(1);
@@ -45,28 +46,33 @@ Sides sides_of(const Infer& r) {
 
 void infer_matmul(Infer& r) {
   for (int i = 0; i < 2; ++i) {
-    if (r.rank(i) == 0) r.refuse("{} is [], a scalar, expected a matrix or a vector; use multiply for scalars", i == 0 ? "a" : "b");
-    if (r.rank(i) == 1 && r.attrs.flag(i)) r.refuse("{} has rank 1 and cannot be transposed", i == 0 ? "a" : "b");
+    if (r.rank(i) == 0)
+      r.refuse("{} is [], a scalar, expected a matrix or a vector; use multiply for scalars",
+               i == 0 ? "a" : "b");
+    if (r.rank(i) == 1 && r.attrs.flag(i))
+      r.refuse("{} has rank 1 and cannot be transposed", i == 0 ? "a" : "b");
   }
   const Sides s = sides_of(r);
   if (!(s.inner_a == s.inner_b)) {
     const bool other = r.rank(1) > 1 && s.inner_a == s.columns;
-    r.refuse("inner dimensions differ: a is {}, b is {}{}", r.math.text(r.dims(0)), r.math.text(r.dims(1)),
+    r.refuse("inner dimensions differ: a is {}, b is {}{}", r.math.text(r.dims(0)),
+             r.math.text(r.dims(1)),
              other && !r.attrs.flag(1) ? "; did you mean transpose_b?" : "");
   }
   Dims y;
   try {
     y = broadcast(r, s.batch_a, s.batch_b);
   } catch (const Error&) {
-    r.refuse("batch axes do not broadcast: a is {}, b is {}", r.math.text(r.dims(0)), r.math.text(r.dims(1)));
+    r.refuse("batch axes do not broadcast: a is {}, b is {}", r.math.text(r.dims(0)),
+             r.math.text(r.dims(1)));
   }
   if (r.rank(0) > 1) y.push_back(s.rows);
   if (r.rank(1) > 1) y.push_back(s.columns);
   r.set(0, r.dtype(0), y);
 }
 
-// Kernels see matrices with equal batch axes: vectors get an axis of size 1, batch axes that are missing or of size 1
-// are repeated by strides of 0.
+// Kernels see matrices with equal batch axes: vectors get an axis of size 1, batch axes that are
+// missing or of size 1 are repeated by strides of 0.
 void arrange_matmul(std::span<OperandView> inputs, std::span<OperandView> outputs) {
   OperandView &a = inputs[0], &b = inputs[1], &y = outputs[0];
   if (a.shape.size() == 1) {
@@ -89,7 +95,9 @@ void arrange_matmul(std::span<OperandView> inputs, std::span<OperandView> output
 }
 
 // A vector operand as the matrix it stands for, so that derivatives need to know matrices only.
-Value as_matrix(const Value& v, bool left) { return v.rank() == 1 ? expand_dims(v, left ? 0 : 1) : v; }
+Value as_matrix(const Value& v, bool left) {
+  return v.rank() == 1 ? expand_dims(v, left ? 0 : 1) : v;
+}
 
 // The gradient, or tangent, of the result with the axes of vector operands put back.
 Value as_result_matrix(Value g, int rank_a, int rank_b) {
@@ -124,7 +132,8 @@ void matmul_vjp(Vjp& r) {
 void matmul_batch(Batch& r) {
   const int rank_a = r.logical_rank(0), rank_b = r.logical_rank(1);
   const int rank = std::max({rank_a, rank_b, 2});
-  // Vectors become matrices first, then missing batch axes are put between the examples and the matrix.
+  // Vectors become matrices first, then missing batch axes are put between the examples and the
+  // matrix.
   auto side = [&](int i, int own_rank) {
     Value v = r.input(i);
     if (own_rank == 1) v = expand_dims(v, i == 0 ? (r.batched(i) ? 1 : 0) : -1);
@@ -144,22 +153,26 @@ constexpr OpDef op_matmul = {
     .number = kMatmul,
     .name = "matmul",
     .family = "matrix",
-    .doc = "The matrix product over the last two axes; axes before them are batches and broadcast. A vector on the left is "
-           "a row, on the right a column, and its axis is dropped from the result. Integers wrap.",
+    .doc =
+        "The matrix product over the last two axes; axes before them are batches and broadcast. A "
+        "vector on the left is "
+        "a row, on the right a column, and its axis is dropped from the result. Integers wrap.",
     .inputs = {in("a", kProductSet, "[..., M, K]"), in("b", kProductSet, "[..., K, N]")},
     .attrs = {bool_attr("transpose_a", "swap the last two axes of a"),
               bool_attr("transpose_b", "swap the last two axes of b")},
     .infer = infer_matmul,
     .arrange = arrange_matmul,
     .vjp = matmul_vjp,
-    .saves = [](uint32_t needs) {
-      return ((needs & 1) != 0 ? save_input(1) : 0) | ((needs & 2) != 0 ? save_input(0) : 0);
-    },
-    .jvp = [](Jvp& r) {
-      const bool ta = r.attrs.flag(0), tb = r.attrs.flag(1);
-      if (r.moves(0)) r.add(0, matmul(r.tangent(0), r.input(1), ta, tb));
-      if (r.moves(1)) r.add(0, matmul(r.input(0), r.tangent(1), ta, tb));
-    },
+    .saves =
+        [](uint32_t needs) {
+          return ((needs & 1) != 0 ? save_input(1) : 0) | ((needs & 2) != 0 ? save_input(0) : 0);
+        },
+    .jvp =
+        [](Jvp& r) {
+          const bool ta = r.attrs.flag(0), tb = r.attrs.flag(1);
+          if (r.moves(0)) r.add(0, matmul(r.tangent(0), r.input(1), ta, tb));
+          if (r.moves(1)) r.add(0, matmul(r.input(0), r.tangent(1), ta, tb));
+        },
     .batch = matmul_batch,
 };
 
@@ -168,8 +181,8 @@ void infer_linear(Infer& r) {
   if (r.rank(1) != 2) r.refuse("weight is {}, expected [out, in]", r.math.text(r.dims(1)));
   const Dim in = r.dim(0, r.rank(0) - 1);
   if (!(in == r.dim(1, 1))) {
-    r.refuse("x is {} and weight is {}: expected weight [out, {}]", r.math.text(r.dims(0)), r.math.text(r.dims(1)),
-             r.math.text(in));
+    r.refuse("x is {} and weight is {}: expected weight [out, {}]", r.math.text(r.dims(0)),
+             r.math.text(r.dims(1)), r.math.text(in));
   }
   if (r.has(2)) r.need_same(2, {r.dim(1, 0)});
   Dims y = r.dims(0);
@@ -203,28 +216,33 @@ constexpr OpDef op_linear = {
                optional_in("bias", kFloatSet, "[out]")},
     .infer = infer_linear,
     .vjp = linear_vjp,
-    .saves = [](uint32_t needs) {
-      return ((needs & 1) != 0 ? save_input(1) : 0) | ((needs & 2) != 0 ? save_input(0) : 0);
-    },
-    .jvp = [](Jvp& r) {
-      const Dims shape = r.output().dims();
-      if (r.moves(0)) r.add(0, call(kLinearOp, {r.tangent(0), r.input(1)}));
-      if (r.moves(1)) r.add(0, call(kLinearOp, {r.input(0), r.tangent(1)}));
-      if (r.moves(2)) r.add(0, broadcast_to(r.tangent(2), shape));
-    },
-    .batch = [](Batch& r) {
-      const bool plain = !r.batched(1) && !(r.has(2) && r.batched(2));
-      if (plain) return r.set(0, call(kLinearOp, {r.input(0), r.input(1), r.has(2) ? r.input(2) : Value()}));
-      const bool vector = r.logical_rank(0) == 1;
-      Value x = r.aligned(0, std::max(r.logical_rank(0), 1));
-      if (vector) x = expand_dims(x, -2);
-      const int rank = vector ? 2 : r.logical_rank(0);
-      const Value w = r.batched(1) ? r.aligned(1, rank) : r.input(1);
-      Value y = matmul(x, w, false, true);
-      if (r.has(2)) y = y + (r.batched(2) ? r.aligned(2, rank) : r.input(2));
-      const int64_t row[] = {-2};
-      r.set(0, vector ? squeeze(y, row) : y);
-    },
+    .saves =
+        [](uint32_t needs) {
+          return ((needs & 1) != 0 ? save_input(1) : 0) | ((needs & 2) != 0 ? save_input(0) : 0);
+        },
+    .jvp =
+        [](Jvp& r) {
+          const Dims shape = r.output().dims();
+          if (r.moves(0)) r.add(0, call(kLinearOp, {r.tangent(0), r.input(1)}));
+          if (r.moves(1)) r.add(0, call(kLinearOp, {r.input(0), r.tangent(1)}));
+          if (r.moves(2)) r.add(0, broadcast_to(r.tangent(2), shape));
+        },
+    .batch =
+        [](Batch& r) {
+          const bool plain = !r.batched(1) && !(r.has(2) && r.batched(2));
+          if (plain)
+            return r.set(
+                0, call(kLinearOp, {r.input(0), r.input(1), r.has(2) ? r.input(2) : Value()}));
+          const bool vector = r.logical_rank(0) == 1;
+          Value x = r.aligned(0, std::max(r.logical_rank(0), 1));
+          if (vector) x = expand_dims(x, -2);
+          const int rank = vector ? 2 : r.logical_rank(0);
+          const Value w = r.batched(1) ? r.aligned(1, rank) : r.input(1);
+          Value y = matmul(x, w, false, true);
+          if (r.has(2)) y = y + (r.batched(2) ? r.aligned(2, rank) : r.input(2));
+          const int64_t row[] = {-2};
+          r.set(0, vector ? squeeze(y, row) : y);
+        },
 };
 
 constexpr const OpDef* kOps[] = {&op_matmul, &op_linear};

@@ -7,7 +7,8 @@ namespace {
 
 constexpr int32_t kLayerNorm = 95, kLayerNormBackward = 96, kMean = 81;
 
-constexpr AttrDef kAxis = int_attr("axis", "the first axis that is normalised; all after it are, too", -1);
+constexpr AttrDef kAxis =
+    int_attr("axis", "the first axis that is normalised; all after it are, too", -1);
 
 Dims tail(const Dims& dims, int axis) {
   Dims t;
@@ -65,42 +66,51 @@ constexpr OpDef op_layer_norm = {
     .number = kLayerNorm,
     .name = "layer_norm",
     .family = "norm",
-    .doc = "(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on, with the biased variance "
-           "(Ba et al. 2016, arXiv:1607.06450).",
-    .inputs = {in("x", kFloatSet), optional_in("scale", kFloatSet, "the shape of the normalised axes"),
+    .doc =
+        "(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on, with "
+        "the biased variance "
+        "(Ba et al. 2016, arXiv:1607.06450).",
+    .inputs = {in("x", kFloatSet),
+               optional_in("scale", kFloatSet, "the shape of the normalised axes"),
                optional_in("bias", kFloatSet, "the shape of the normalised axes")},
     .attrs = {kAxis, float_attr("epsilon", "added to the variance", 1e-5)},
     .outputs = {out(), hidden_out("mean"), hidden_out("rstd")},
     .infer = infer_layer_norm,
-    .vjp = [](Vjp& r) {
-      const int axis = normal_axis("layer_norm", "axis", r.attrs.number(0), r.rank(0));
-      Value dx;
-      if (r.g(0)) {
-        const std::vector<Value> inputs = {r.g(0), r.input(0), r.input(1), r.output(1), r.output(2)};
-        std::vector<Value> d = call_all(kLayerNormBackward, inputs, Attrs().number(r.attrs.number(0)), 3);
-        dx = d[0];
-        if (r.needs(1)) r.set(1, d[1]);
-        if (r.needs(2)) r.set(2, d[2]);
-      }
-      const Value more = through_statistics(r, axis);
-      if (more) dx = dx ? dx + more : more;
-      r.set(0, dx);
-    },
-    .saves = [](uint32_t) { return save_input(0) | save_input(1) | save_output(1) | save_output(2); },
-    .batch = [](Batch& r) {
-      const bool affine = (r.has(1) && r.batched(1)) || (r.has(2) && r.batched(2));
-      const int rank = r.logical_rank(0);
-      const int64_t axis = normal_axis("layer_norm", "axis", r.attrs.number(0), rank) + 1;
-      const Value x = r.with_examples(0);
-      const Attrs attrs = Attrs().number(axis).real(r.attrs.real(1));
-      const std::vector<Value> inputs = affine ? std::vector<Value>{x}
-                                               : std::vector<Value>{x, r.has(1) ? r.input(1) : Value(),
-                                                                    r.has(2) ? r.input(2) : Value()};
-      std::vector<Value> y = call_all(kLayerNorm, inputs, attrs, 3);
-      if (affine && r.has(1)) y[0] = y[0] * r.aligned(1, rank);
-      if (affine && r.has(2)) y[0] = y[0] + r.aligned(2, rank);
-      for (int i = 0; i < 3; ++i) r.set(i, y[static_cast<size_t>(i)]);
-    },
+    .vjp =
+        [](Vjp& r) {
+          const int axis = normal_axis("layer_norm", "axis", r.attrs.number(0), r.rank(0));
+          Value dx;
+          if (r.g(0)) {
+            const std::vector<Value> inputs = {r.g(0), r.input(0), r.input(1), r.output(1),
+                                               r.output(2)};
+            std::vector<Value> d =
+                call_all(kLayerNormBackward, inputs, Attrs().number(r.attrs.number(0)), 3);
+            dx = d[0];
+            if (r.needs(1)) r.set(1, d[1]);
+            if (r.needs(2)) r.set(2, d[2]);
+          }
+          const Value more = through_statistics(r, axis);
+          if (more) dx = dx ? dx + more : more;
+          r.set(0, dx);
+        },
+    .saves =
+        [](uint32_t) { return save_input(0) | save_input(1) | save_output(1) | save_output(2); },
+    .batch =
+        [](Batch& r) {
+          const bool affine = (r.has(1) && r.batched(1)) || (r.has(2) && r.batched(2));
+          const int rank = r.logical_rank(0);
+          const int64_t axis = normal_axis("layer_norm", "axis", r.attrs.number(0), rank) + 1;
+          const Value x = r.with_examples(0);
+          const Attrs attrs = Attrs().number(axis).real(r.attrs.real(1));
+          const std::vector<Value> inputs =
+              affine ? std::vector<Value>{x}
+                     : std::vector<Value>{x, r.has(1) ? r.input(1) : Value(),
+                                          r.has(2) ? r.input(2) : Value()};
+          std::vector<Value> y = call_all(kLayerNorm, inputs, attrs, 3);
+          if (affine && r.has(1)) y[0] = y[0] * r.aligned(1, rank);
+          if (affine && r.has(2)) y[0] = y[0] + r.aligned(2, rank);
+          for (int i = 0; i < 3; ++i) r.set(i, y[static_cast<size_t>(i)]);
+        },
 };
 
 // With xhat = (x - mean) rstd and gs = g scale: dx = rstd (gs - mean(gs) - xhat mean(gs xhat)).
@@ -121,21 +131,22 @@ constexpr OpDef op_layer_norm_backward = {
     .name = "layer_norm_backward",
     .family = "norm",
     .doc = "Gradients of layer_norm with respect to x, scale and bias.",
-    .inputs = {in("g", kFloatSet), in("x", kFloatSet), optional_in("scale", kFloatSet), in("mean", kFloatSet),
-               in("rstd", kFloatSet)},
+    .inputs = {in("g", kFloatSet), in("x", kFloatSet), optional_in("scale", kFloatSet),
+               in("mean", kFloatSet), in("rstd", kFloatSet)},
     .attrs = {kAxis},
     .outputs = {out("dx"), out("dscale"), out("dbias")},
     .traits = kHidden,
-    .infer = [](Infer& r) {
-      const int axis = r.axis(0, r.rank(1));
-      r.need_same(0, r.dims(1));
-      if (r.has(2)) r.need_same(2, tail(r.dims(1), axis));
-      r.need_same(3, head(r.dims(1), axis));
-      r.need_same(4, head(r.dims(1), axis));
-      r.set(0, r.dtype(1), r.dims(1));
-      r.set(1, r.dtype(1), tail(r.dims(1), axis));
-      r.set(2, r.dtype(1), tail(r.dims(1), axis));
-    },
+    .infer =
+        [](Infer& r) {
+          const int axis = r.axis(0, r.rank(1));
+          r.need_same(0, r.dims(1));
+          if (r.has(2)) r.need_same(2, tail(r.dims(1), axis));
+          r.need_same(3, head(r.dims(1), axis));
+          r.need_same(4, head(r.dims(1), axis));
+          r.set(0, r.dtype(1), r.dims(1));
+          r.set(1, r.dtype(1), tail(r.dims(1), axis));
+          r.set(2, r.dtype(1), tail(r.dims(1), axis));
+        },
     .compose = compose_backward,
 };
 

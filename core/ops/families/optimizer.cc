@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of parameters, one op for each optimizer; outputs may take over the memory of what they update.
+// Updates of parameters, one op for each optimizer; outputs may take over the memory of what they
+// update.
 #include "core/ops/families/common.h"
 
 namespace dlcore {
@@ -23,8 +24,10 @@ constexpr OpDef op_sgd_update = {
     .number = kSgdUpdate,
     .name = "sgd_update",
     .family = "optimizer",
-    .doc = "g = grad + weight_decay * param; velocity = momentum * velocity + (1 - dampening) * g; param -= lr * velocity, "
-           "or, with nesterov, lr * (g + momentum * velocity). Without momentum param -= lr * g.",
+    .doc =
+        "g = grad + weight_decay * param; velocity = momentum * velocity + (1 - dampening) * g; "
+        "param -= lr * velocity, "
+        "or, with nesterov, lr * (g + momentum * velocity). Without momentum param -= lr * g.",
     .inputs = {in("param", kFloatSet), in("grad", kFloatSet), in("velocity", kFloatSet), kRate},
     .attrs = {float_attr("momentum", ""), float_attr("dampening", ""), bool_attr("nesterov", ""),
               float_attr("weight_decay", "")},
@@ -37,12 +40,17 @@ constexpr OpDef op_adam_update = {
     .number = kAdamUpdate,
     .name = "adam_update",
     .family = "optimizer",
-    .doc = "Kingma and Ba 2015 (arXiv:1412.6980), Algorithm 1: epsilon is added to the root and not scaled. Decoupled weight "
-           "decay as in Loshchilov and Hutter 2019 (arXiv:1711.05101), else it is added to the gradient.",
-    .inputs = {in("param", kFloatSet), in("grad", kFloatSet), in("m", kFloatSet), in("v", kFloatSet), kRate,
+    .doc =
+        "Kingma and Ba 2015 (arXiv:1412.6980), Algorithm 1: epsilon is added to the root and not "
+        "scaled. Decoupled weight "
+        "decay as in Loshchilov and Hutter 2019 (arXiv:1711.05101), else it is added to the "
+        "gradient.",
+    .inputs = {in("param", kFloatSet), in("grad", kFloatSet), in("m", kFloatSet),
+               in("v", kFloatSet), kRate,
                fixed_in("step", dtype_set(DLCORE_I64), "1 at the first update, rank 0")},
-    .attrs = {float_attr("beta1", "", 0.9), float_attr("beta2", "", 0.999), float_attr("epsilon", "", 1e-8),
-              float_attr("weight_decay", ""), bool_attr("decoupled", "")},
+    .attrs = {float_attr("beta1", "", 0.9), float_attr("beta2", "", 0.999),
+              float_attr("epsilon", "", 1e-8), float_attr("weight_decay", ""),
+              bool_attr("decoupled", "")},
     .outputs = {out("param"), out("m"), out("v")},
     .traits = kHidden | kNoGradient,
     .infer = [](Infer& r) { infer_update(r, 3); },
@@ -52,16 +60,21 @@ constexpr OpDef op_global_norm = {
     .number = kGlobalNorm,
     .name = "global_norm",
     .family = "optimizer",
-    .doc = "The Euclidean norm over all elements of all tensors together, without overflow on the way.",
-    .inputs = {{.name = "xs", .doc = "tensors of any shape", .dtypes = kFloatSet, .variadic = true}},
+    .doc =
+        "The Euclidean norm over all elements of all tensors together, without overflow on the "
+        "way.",
+    .inputs =
+        {{.name = "xs", .doc = "tensors of any shape", .dtypes = kFloatSet, .variadic = true}},
     .infer = [](Infer& r) { r.set(0, r.dtype(0), {}); },
-    .vjp = [](Vjp& r) {  // x / norm, and 0 at 0
-      const Value norm = r.output(0), zero = equal(norm, zeros_like(norm));
-      const Value scale = where(zero, zeros_like(norm), r.g() / where(zero, full_like(norm, {}, 1), norm));
-      for (int i = 0; i < r.input_count(); ++i) {
-        if (r.needs(i)) r.set(i, r.input(i) * scale);
-      }
-    },
+    .vjp =
+        [](Vjp& r) {  // x / norm, and 0 at 0
+          const Value norm = r.output(0), zero = equal(norm, zeros_like(norm));
+          const Value scale =
+              where(zero, zeros_like(norm), r.g() / where(zero, full_like(norm, {}, 1), norm));
+          for (int i = 0; i < r.input_count(); ++i) {
+            if (r.needs(i)) r.set(i, r.input(i) * scale);
+          }
+        },
     .saves = [](uint32_t) { return save_input(0) | save_output(0); },
 };
 

@@ -7,10 +7,11 @@
 namespace dlcore {
 namespace {
 
-constexpr int32_t kSum = 80, kMean = 81, kProd = 82, kMax = 83, kMin = 84, kAll = 85, kAny = 86, kArgmax = 87, kArgmin = 88,
-                  kLogsumexp = 89, kCumsum = 94, kEye = 142;
+constexpr int32_t kSum = 80, kMean = 81, kProd = 82, kMax = 83, kMin = 84, kAll = 85, kAny = 86,
+                  kArgmax = 87, kArgmin = 88, kLogsumexp = 89, kCumsum = 94, kEye = 142;
 
-constexpr AttrDef kAxes = optional(ints_attr("axes", "the axes to reduce; all of them when left out"));
+constexpr AttrDef kAxes =
+    optional(ints_attr("axes", "the axes to reduce; all of them when left out"));
 constexpr AttrDef kKeepdims = bool_attr("keepdims", "keep reduced axes with size 1");
 
 Dims reduced(const Dims& dims, const Ints& axes, bool keepdims) {
@@ -48,7 +49,8 @@ void infer_extreme(Infer& r) {
 // The axes of a call, normal.
 template <class Rule>
 Ints axes_of(const Rule& r, int rank) {
-  return normal_axes("reduction", r.attrs.has(0) ? r.attrs.list(0) : std::span<const int64_t>{}, r.attrs.has(0), rank);
+  return normal_axes("reduction", r.attrs.has(0) ? r.attrs.list(0) : std::span<const int64_t>{},
+                     r.attrs.has(0), rank);
 }
 
 Value with_reduced_axes(const Value& y, const Dims& full, const Ints& axes) {
@@ -66,7 +68,8 @@ void batch_reduction(Batch& r) {
   r.set(0, call(r.op.number, {r.input(0)}, Attrs().optional_list(axes).flag(r.attrs.flag(1))));
 }
 
-constexpr OpDef reduction(int32_t number, const char* name, DtypeSet dtypes, void (*infer)(Infer&), const char* doc) {
+constexpr OpDef reduction(int32_t number, const char* name, DtypeSet dtypes, void (*infer)(Infer&),
+                          const char* doc) {
   return {
       .number = number,
       .name = name,
@@ -81,7 +84,8 @@ constexpr OpDef reduction(int32_t number, const char* name, DtypeSet dtypes, voi
 
 constexpr OpDef make_sum() {
   OpDef op = reduction(kSum, "sum", kPlainSet, infer_accumulated,
-                       "The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree.");
+                       "The sum; 0 over nothing. Booleans and integers are summed as i64, floats "
+                       "in blocks over a fixed tree.");
   op.outputs = {out("y", "T, i64 for booleans and integers")};
   op.traits = kLinear;
   op.vjp = [](Vjp& r) { r.set(0, spread(r.g(), r.input_dims(0), axes_of(r, r.rank()))); };
@@ -96,7 +100,8 @@ Dims reduced_sizes(const Dims& dims, const Ints& axes) {
 }
 
 constexpr OpDef make_mean() {
-  OpDef op = reduction(kMean, "mean", kFloatSet, infer_same, "The arithmetic mean; NaN over nothing.");
+  OpDef op =
+      reduction(kMean, "mean", kFloatSet, infer_same, "The arithmetic mean; NaN over nothing.");
   op.traits = kLinear;
   op.vjp = [](Vjp& r) {
     const Ints axes = axes_of(r, r.rank());
@@ -124,7 +129,8 @@ Value product_of_others(const Value& x, const Ints& axes) {
   return where(only_zero, broadcast_to(product, x.dims()), no_zero);
 }
 
-// The same where derivatives of it are wanted: for each factor the product of a row in which it is replaced by 1.
+// The same where derivatives of it are wanted: for each factor the product of a row in which it is
+// replaced by 1.
 Value product_of_others_by_rows(const Value& x, const Ints& axes) {
   Dims kept_sizes, sizes = reduced_sizes(x.dims(), axes);
   Ints order;
@@ -136,25 +142,29 @@ Value product_of_others_by_rows(const Value& x, const Ints& axes) {
   order.append(axes.span());
   const DimMath math(x.context());
   const Dim n = math.product(sizes);
-  if (n.symbolic()) fail(DLCORE_UNIMPLEMENTED, "prod: its second derivative over axes of symbolic size");
+  if (n.symbolic())
+    fail(DLCORE_UNIMPLEMENTED, "prod: its second derivative over axes of symbolic size");
   Dims row = kept_sizes, square = kept_sizes;
   for (Dim d : {Dim(1), n}) row.push_back(d);
   for (Dim d : {n, n}) square.push_back(d);
   const Value rows = broadcast_to(reshape(permute_dims(x, order), row), square);
   const Value diagonal = create_eye(x, n.value);
   const int64_t last[] = {-1};
-  const Value others = call(kProd, {where(diagonal, full_like(x, {}, 1), rows)}, Attrs().optional_list(last).flag(false));
+  const Value others = call(kProd, {where(diagonal, full_like(x, {}, 1), rows)},
+                            Attrs().optional_list(last).flag(false));
   Dims back = kept_sizes;
   for (Dim d : sizes) back.push_back(d);
   Ints inverse(order.size(), 0);
-  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   return permute_dims(reshape(others, back), inverse);
 }
 
 constexpr OpDef make_prod() {
-  OpDef op = reduction(kProd, "prod", kPlainSet, infer_accumulated,
-                       "The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where "
-                       "the gradient itself is differentiated it takes memory for n^2 products of n factors.");
+  OpDef op = reduction(
+      kProd, "prod", kPlainSet, infer_accumulated,
+      "The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where "
+      "the gradient itself is differentiated it takes memory for n^2 products of n factors.");
   op.outputs = {out("y", "T, i64 for booleans and integers")};
   op.vjp = [](Vjp& r) {
     const Ints axes = axes_of(r, r.rank());
@@ -191,8 +201,12 @@ constexpr OpDef extreme(int32_t number, const char* name, const char* doc) {
   op.jvp = extreme_jvp;
   return op;
 }
-constexpr OpDef op_max = extreme(kMax, "max", "The largest element; NaN when there is one. An error over nothing. Equal largest elements share the gradient.");
-constexpr OpDef op_min = extreme(kMin, "min", "The smallest element; NaN when there is one. An error over nothing. Equal smallest elements share the gradient.");
+constexpr OpDef op_max = extreme(kMax, "max",
+                                 "The largest element; NaN when there is one. An error over "
+                                 "nothing. Equal largest elements share the gradient.");
+constexpr OpDef op_min = extreme(kMin, "min",
+                                 "The smallest element; NaN when there is one. An error over "
+                                 "nothing. Equal smallest elements share the gradient.");
 
 constexpr OpDef quantifier(int32_t number, const char* name, const char* doc) {
   OpDef op = reduction(number, name, kBoolSet, infer_bool, doc);
@@ -200,8 +214,10 @@ constexpr OpDef quantifier(int32_t number, const char* name, const char* doc) {
   op.traits = kNoGradient;
   return op;
 }
-constexpr OpDef op_all = quantifier(kAll, "all", "Whether all elements are true; true over nothing.");
-constexpr OpDef op_any = quantifier(kAny, "any", "Whether any element is true; false over nothing.");
+constexpr OpDef op_all =
+    quantifier(kAll, "all", "Whether all elements are true; true over nothing.");
+constexpr OpDef op_any =
+    quantifier(kAny, "any", "Whether any element is true; false over nothing.");
 
 void infer_arg(Infer& r) {
   Ints axes;
@@ -232,7 +248,8 @@ void batch_arg(Batch& r) {
   // Over everything: each example flattened to a row.
   Dim row = 1;
   for (int i = 1; i <= rank; ++i) row = DimMath(r.ctx).multiply(row, r.input(0).dim(i));
-  Value y = call(r.op.number, {reshape(r.input(0), {Dim(r.size), row})}, Attrs().present().number(1).flag(false));
+  Value y = call(r.op.number, {reshape(r.input(0), {Dim(r.size), row})},
+                 Attrs().present().number(1).flag(false));
   Dims shape = {Dim(r.size)};
   for (int i = 0; r.attrs.flag(1) && i < rank; ++i) shape.push_back(1);
   r.set(0, reshape(y, shape));
@@ -245,15 +262,20 @@ constexpr OpDef arg_reduction(int32_t number, const char* name, const char* doc)
       .family = "reduction",
       .doc = doc,
       .inputs = {in("x", kNumericSet)},
-      .attrs = {positional(optional(int_attr("axis", "left out: over the flattened tensor"))), kKeepdims},
+      .attrs = {positional(optional(int_attr("axis", "left out: over the flattened tensor"))),
+                kKeepdims},
       .outputs = {out("y", "i64")},
       .traits = kNoGradient,
       .infer = infer_arg,
       .batch = batch_arg,
   };
 }
-constexpr OpDef op_argmax = arg_reduction(kArgmax, "argmax", "Index of the largest element: the first of equal ones, the first NaN if there is one. An error over nothing.");
-constexpr OpDef op_argmin = arg_reduction(kArgmin, "argmin", "Index of the smallest element: the first of equal ones, the first NaN if there is one. An error over nothing.");
+constexpr OpDef op_argmax = arg_reduction(kArgmax, "argmax",
+                                          "Index of the largest element: the first of equal ones, "
+                                          "the first NaN if there is one. An error over nothing.");
+constexpr OpDef op_argmin = arg_reduction(kArgmin, "argmin",
+                                          "Index of the smallest element: the first of equal ones, "
+                                          "the first NaN if there is one. An error over nothing.");
 
 // exp(x - y), and 0 where y is not finite: nothing but -inf has no gradient.
 Value softmax_of(const Value& x, const Value& y, const Ints& axes) {
@@ -263,8 +285,9 @@ Value softmax_of(const Value& x, const Value& y, const Ints& axes) {
 }
 
 constexpr OpDef make_logsumexp() {
-  OpDef op = reduction(kLogsumexp, "logsumexp", kFloatSet, infer_same,
-                       "log(sum(exp(x))), without overflow; -inf, with gradient 0, over nothing but -inf.");
+  OpDef op = reduction(
+      kLogsumexp, "logsumexp", kFloatSet, infer_same,
+      "log(sum(exp(x))), without overflow; -inf, with gradient 0, over nothing but -inf.");
   op.vjp = [](Vjp& r) {
     const Ints axes = axes_of(r, r.rank());
     r.set(0, spread(r.g(), r.input_dims(0), axes) * softmax_of(r.input(0), r.output(0), axes));
@@ -286,19 +309,23 @@ constexpr OpDef op_cumsum = {
     .inputs = {in("x", kNumericSet)},
     .attrs = {positional(int_attr("axis", "along which to sum", -1))},
     .traits = kLinear,
-    .infer = [](Infer& r) {
-      r.axis(0, r.rank());
-      infer_like_first(r);
-    },
+    .infer =
+        [](Infer& r) {
+          r.axis(0, r.rank());
+          infer_like_first(r);
+        },
     // Sums from the other end: everything, less what comes before.
-    .vjp = [](Vjp& r) {
-      const int64_t axis[] = {r.attrs.number(0)};
-      r.set(0, sum(r.g(), axis, true) - call(kCumsum, {r.g()}, r.attrs.words()) + r.g());
-    },
-    .batch = [](Batch& r) {
-      const int64_t axis = normal_axis(r.op.name, "axis", r.attrs.number(0), r.logical_rank(0)) + 1;
-      r.set(0, call(kCumsum, {r.input(0)}, Attrs().number(axis)));
-    },
+    .vjp =
+        [](Vjp& r) {
+          const int64_t axis[] = {r.attrs.number(0)};
+          r.set(0, sum(r.g(), axis, true) - call(kCumsum, {r.g()}, r.attrs.words()) + r.g());
+        },
+    .batch =
+        [](Batch& r) {
+          const int64_t axis =
+              normal_axis(r.op.name, "axis", r.attrs.number(0), r.logical_rank(0)) + 1;
+          r.set(0, call(kCumsum, {r.input(0)}, Attrs().number(axis)));
+        },
 };
 
 constexpr const OpDef* kOps[] = {&op_sum, &op_mean,   &op_prod,   &op_max,       &op_min,   &op_all,
@@ -322,7 +349,8 @@ Value sum_to(const Value& x, const Dims& shape) {
   Ints axes;
   const size_t extra = from.size() - shape.size();
   for (size_t i = 0; i < from.size(); ++i) {
-    if (i < extra || (shape[i - extra] == Dim(1) && !(from[i] == Dim(1)))) axes.push_back(static_cast<int64_t>(i));
+    if (i < extra || (shape[i - extra] == Dim(1) && !(from[i] == Dim(1))))
+      axes.push_back(static_cast<int64_t>(i));
   }
   const Value y = axes.empty() ? x : sum(x, axes, true);
   return reshape(y, shape);

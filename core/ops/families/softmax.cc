@@ -44,7 +44,10 @@ constexpr OpDef op_softmax = {
     .infer = infer_softmax,
     .vjp = [](Vjp& r) { r.set(0, softmax_backward(r.g(), r.output(0), r.attrs)); },
     .saves = saves_y,
-    .jvp = [](Jvp& r) { r.set(0, softmax_backward(r.tangent(0), r.output(), r.attrs)); },  // the Jacobian is symmetric
+    .jvp =
+        [](Jvp& r) {
+          r.set(0, softmax_backward(r.tangent(0), r.output(), r.attrs));
+        },  // the Jacobian is symmetric
     .batch = batch_softmax,
 };
 
@@ -71,13 +74,14 @@ constexpr OpDef op_softmax_backward = {
     .attrs = {kAxis},
     .traits = kHidden,
     .infer = infer_softmax,
-    .vjp = [](Vjp& r) {
-      if (r.needs(0)) r.set(0, softmax_backward(r.g(), r.input(1), r.attrs));
-      if (r.needs(1)) {
-        const Value g = r.input(0), y = r.input(1), u = r.g();
-        r.set(1, u * (g - total(g * y, r.attrs)) - g * total(u * y, r.attrs));
-      }
-    },
+    .vjp =
+        [](Vjp& r) {
+          if (r.needs(0)) r.set(0, softmax_backward(r.g(), r.input(1), r.attrs));
+          if (r.needs(1)) {
+            const Value g = r.input(0), y = r.input(1), u = r.g();
+            r.set(1, u * (g - total(g * y, r.attrs)) - g * total(u * y, r.attrs));
+          }
+        },
     .saves = saves_both_inputs,
     .batch = batch_softmax,
 };
@@ -91,16 +95,18 @@ constexpr OpDef op_log_softmax_backward = {
     .attrs = {kAxis},
     .traits = kHidden,
     .infer = infer_softmax,
-    .vjp = [](Vjp& r) {
-      const Value weighted = r.g() * exp(r.input(1));
-      if (r.needs(0)) r.set(0, r.g() - total(weighted, r.attrs));
-      if (r.needs(1)) r.set(1, -(weighted * total(r.input(0), r.attrs)));
-    },
+    .vjp =
+        [](Vjp& r) {
+          const Value weighted = r.g() * exp(r.input(1));
+          if (r.needs(0)) r.set(0, r.g() - total(weighted, r.attrs));
+          if (r.needs(1)) r.set(1, -(weighted * total(r.input(0), r.attrs)));
+        },
     .saves = saves_both_inputs,
     .batch = batch_softmax,
 };
 
-constexpr const OpDef* kOps[] = {&op_softmax, &op_log_softmax, &op_softmax_backward, &op_log_softmax_backward};
+constexpr const OpDef* kOps[] = {&op_softmax, &op_log_softmax, &op_softmax_backward,
+                                 &op_log_softmax_backward};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <dlcore/dlcore.h>
 
 /* A loader over "train" or "test". *generated is set when the real data set was not found. */
-dlcore_loader *open_data(dlcore_context *ctx, const char *part, int64_t batch, uint64_t flags, int *generated);
+dlcore_loader *open_data(dlcore_context *ctx, const char *part, int64_t batch, uint64_t flags,
+                         int *generated);
 
 #endif

@@ -55,7 +55,8 @@ int options_parse(int argc, char **argv, options *o, int *status) {
       good = 0;
     }
     if (!good) {
-      fprintf(stderr, "%s%s%s is not understood\n%s", name, value ? " " : "", value ? value : "", kUsage);
+      fprintf(stderr, "%s%s%s is not understood\n%s", name, value ? " " : "", value ? value : "",
+              kUsage);
       *status = 2;
       return 0;
     }

@@ -15,7 +15,8 @@ typedef struct options {
   const char *plugin; /* to be loaded first; NULL: none */
 } options;
 
-/* 0 when the program should not go on (help was asked for, or the command line is wrong: *status). */
+/* 0 when the program should not go on (help was asked for, or the command line is wrong: *status).
+ */
 int options_parse(int argc, char **argv, options *o, int *status);
 
 #endif

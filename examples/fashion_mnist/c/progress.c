@@ -34,14 +34,15 @@ void progress_show(progress *p, int64_t done, float loss) {
   filled = p->total > 0 ? (int)(kWidth * done / p->total) : kWidth;
   printf("\r%s [", p->title);
   for (i = 0; i < kWidth; ++i) putchar(i < filled ? '=' : ' ');
-  printf("] %3d%%  %7.0f images/s  loss %.4f  %3.0f s left ", p->total > 0 ? (int)(100 * done / p->total) : 100, rate,
-         (double)loss, left);
+  printf("] %3d%%  %7.0f images/s  loss %.4f  %3.0f s left ",
+         p->total > 0 ? (int)(100 * done / p->total) : 100, rate, (double)loss, left);
   fflush(stdout);
 }
 
 void progress_end(progress *p, int64_t done, float loss) {
   const double taken = seconds_now() - p->start;
   if (isatty(STDOUT_FILENO)) printf("\r\033[K");
-  printf("%s  loss %.4f  %.0f images/s  %.1f s\n", p->title, (double)loss, (double)done / (taken + 1e-9), taken);
+  printf("%s  loss %.4f  %.0f images/s  %.1f s\n", p->title, (double)loss,
+         (double)done / (taken + 1e-9), taken);
   fflush(stdout);
 }

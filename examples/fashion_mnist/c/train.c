@@ -19,10 +19,12 @@ static dlcore_module *classifier(dlcore_context *ctx) {
 static double accuracy(dlcore_context *ctx, dlcore_module *model, dlcore_loader *test) {
   dlcore_scope *scope = dlcore_scope_open(ctx);
   int64_t right = 0, seen = 0, hits = 0;
-  int32_t recording = dlcore_context_set_recording(ctx, 0), training = dlcore_context_set_training(ctx, 0);
+  int32_t recording = dlcore_context_set_recording(ctx, 0),
+          training = dlcore_context_set_training(ctx, 0);
   dlcore_tensor *x, *y;
   while (dlcore_loader_next(ctx, test, &x, &y)) {
-    dlcore_tensor *hit = dlcore_equal(ctx, dlcore_argmax(ctx, dlcore_module_call(ctx, model, x), /*axis=*/1), y);
+    dlcore_tensor *hit =
+        dlcore_equal(ctx, dlcore_argmax(ctx, dlcore_module_call(ctx, model, x), /*axis=*/1), y);
     dlcore_tensor_read_i64(ctx, dlcore_sum(ctx, hit), &hits, 1);
     right += hits;
     seen += dlcore_tensor_dim(y, 0);
@@ -35,8 +37,9 @@ static double accuracy(dlcore_context *ctx, dlcore_module *model, dlcore_loader 
 }
 
 /* One pass over the data; returns the last loss. *steps counts over all passes. */
-static float train_epoch(dlcore_context *ctx, dlcore_module *model, dlcore_optimizer *adam, dlcore_loader *train,
-                         const char *title, const options *o, FILE *losses, int64_t *steps) {
+static float train_epoch(dlcore_context *ctx, dlcore_module *model, dlcore_optimizer *adam,
+                         dlcore_loader *train, const char *title, const options *o, FILE *losses,
+                         int64_t *steps) {
   float last = 0;
   int64_t seen = 0;
   progress bar = progress_start(title, dlcore_loader_samples(train));
@@ -67,10 +70,15 @@ static void run(dlcore_context *ctx, const options *o, FILE *losses) {
   dlcore_loader *test = open_data(ctx, "test", /*batch=*/1000, 0, &generated);
   dlcore_module *model = classifier(ctx), *copy = classifier(ctx);
   dlcore_optimizer *adam = dlcore_adam(ctx, model, /*lr=*/1e-3);
-  if (generated) puts("Fashion-MNIST is not installed (package dataset-fashion-mnist): using generated data instead");
+  if (generated)
+    puts(
+        "Fashion-MNIST is not installed (package dataset-fashion-mnist): using generated data "
+        "instead");
 
-  /* errors stick to the context: loops end at the first failure, and it is reported once, by main */
-  for (epoch = 0; epoch < o->epochs && dlcore_ok(ctx) && (o->limit == 0 || steps < o->limit); ++epoch) {
+  /* errors stick to the context: loops end at the first failure, and it is reported once, by main
+   */
+  for (epoch = 0; epoch < o->epochs && dlcore_ok(ctx) && (o->limit == 0 || steps < o->limit);
+       ++epoch) {
     char title[32];
     snprintf(title, sizeof title, "epoch %d/%d", epoch + 1, o->epochs);
     last = train_epoch(ctx, model, adam, train, title, o, losses, &steps);
@@ -80,10 +88,12 @@ static void run(dlcore_context *ctx, const options *o, FILE *losses) {
   dlcore_module_load(ctx, copy, "fashion.safetensors");
   if (dlcore_ok(ctx)) {
     const double taken = seconds_now() - start, share = accuracy(ctx, copy, test);
-    printf("\n  model     784-256-128-10, Adam 1e-3, batch 64\n  data      %s, %lld images\n  steps     %lld in %.1f s\n"
-           "  loss      %.6f\n  saved as  fashion.safetensors\n\n",
-           generated ? "generated" : "Fashion-MNIST", (long long)dlcore_loader_samples(train), (long long)steps, taken,
-           (double)last);
+    printf(
+        "\n  model     784-256-128-10, Adam 1e-3, batch 64\n  data      %s, %lld images\n  steps   "
+        "  %lld in %.1f s\n"
+        "  loss      %.6f\n  saved as  fashion.safetensors\n\n",
+        generated ? "generated" : "Fashion-MNIST", (long long)dlcore_loader_samples(train),
+        (long long)steps, taken, (double)last);
     if (dlcore_ok(ctx)) printf("accuracy %.4f\n", share);
   }
 }
