@@ -538,8 +538,8 @@ def mean(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool = Fals
 
 
 def prod(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-    """The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Second derivatives are
-    those of inputs without zeros.
+    """The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where the gradient
+    itself is differentiated it takes memory for n^2 products of n factors.
 
       axes: the axes to reduce; all of them when left out
       keepdims: keep reduced axes with size 1

@@ -760,8 +760,8 @@ static inline dlcore_tensor *dlcore_mean_ex(dlcore_context *ctx, dlcore_tensor *
   return dlcore_op_call1(ctx, 81, x, words, n_words);
 }
 
-/* The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Second derivatives are
- * those of inputs without zeros.
+/* The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where the gradient
+ * itself is differentiated it takes memory for n^2 products of n factors.
  * Op 82; T: bool, u8, i8, i16, i32, i64, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_prod(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 82, x, NULL, 0);
@@ -1312,7 +1312,7 @@ static inline dlcore_tensor *dlcore_linear(dlcore_context *ctx, dlcore_tensor *x
   return dlcore_op_call3(ctx, 111, x, weight, bias, NULL, 0);
 }
 
-/* ---- Movement -------------------------------------------------------------------------------- */
+/* ---- Views ----------------------------------------------------------------------------------- */
 
 /* The same elements in row-major order with another shape; one size may be -1, for what is left. A view where
  * the strides allow it.
@@ -1470,6 +1470,8 @@ static inline dlcore_tensor *dlcore_squeeze_ex(dlcore_context *ctx, dlcore_tenso
 static inline dlcore_tensor *dlcore_stop_gradient(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 126, x, NULL, 0);
 }
+
+/* ---- Movement -------------------------------------------------------------------------------- */
 
 /* The tensors one after another along an axis that exists; the other sizes are equal.
  *   xs: tensors of one rank
