@@ -62,4 +62,4 @@ build_in() {
   rm -f "$log"
 }
 
-build_release() { build_in build --buildtype=release -Dwerror=true; }
+build_release() { build_in build --buildtype=release -Doptimization=2 -Dwerror=true; }
