@@ -28,18 +28,15 @@ Value not_equal(const Value& a, const Value& b);
 Value less(const Value& a, const Value& b);
 Value greater(const Value& a, const Value& b);
 Value logical_and(const Value& a, const Value& b);
-Value logical_or(const Value& a, const Value& b);
 Value logical_not(const Value& x);
 Value where(const Value& condition, const Value& a, const Value& b);
 
 // elementwise.cc, activations.cc
-Value abs(const Value& x);
 Value sign(const Value& x);
 Value square(const Value& x);
 Value exp(const Value& x);
 Value log(const Value& x);
 Value sqrt(const Value& x);
-Value reciprocal(const Value& x);
 Value sin(const Value& x);
 Value cos(const Value& x);
 Value tanh(const Value& x);

@@ -118,7 +118,6 @@ enum OpTraits : uint32_t {
   kHidden = 8,       // numbered but without a typed function
   kRandom = 16,  // the last input is the key; left out, it is drawn from the context's generator
   kNoGradient = 32,     // the derivative is zero or there is none
-  kPromoteOffOne = 64,  // a single strong dtype is expected: different dtypes are an error
 };
 
 // Which inputs (low half) and outputs (high half) a derivative needs the elements of.

@@ -94,7 +94,6 @@ Value not_equal(const Value& a, const Value& b) { return call(kNotEqual, {a, b})
 Value less(const Value& a, const Value& b) { return call(kLess, {a, b}); }
 Value greater(const Value& a, const Value& b) { return call(kGreater, {a, b}); }
 Value logical_and(const Value& a, const Value& b) { return call(kLogicalAnd, {a, b}); }
-Value logical_or(const Value& a, const Value& b) { return call(kLogicalOr, {a, b}); }
 Value logical_not(const Value& x) { return call(kLogicalNot, {x}); }
 Value isfinite(const Value& x) { return call(kIsFinite, {x}); }
 Value where(const Value& condition, const Value& a, const Value& b) {

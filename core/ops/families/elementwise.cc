@@ -170,10 +170,8 @@ constexpr const OpDef* kOps[] = {&op_abs,   &op_sign, &op_square, &op_reciprocal
 
 extern const OpFamily elementwise_ops = kOps;
 
-Value abs(const Value& x) { return call(kAbs, {x}); }
 Value sign(const Value& x) { return call(kSign, {x}); }
 Value square(const Value& x) { return call(kSquare, {x}); }
-Value reciprocal(const Value& x) { return call(kReciprocal, {x}); }
 Value exp(const Value& x) { return call(kExp, {x}); }
 Value log(const Value& x) { return call(kLog, {x}); }
 Value sqrt(const Value& x) { return call(kSqrt, {x}); }
