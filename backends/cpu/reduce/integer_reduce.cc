@@ -106,8 +106,12 @@ constexpr Reduction kReduction = {sizeof(T),
                                   combine<Operation, A>,
                                   copy<A>};
 
+// clang 14 refuses the immediate function itself as a default argument.
+template <class T>
+constexpr dlcore_dtype kDtypeOf = dtype_of<T>();
+
 template <class Operation, class T>
-constexpr dlcore_kernel wide(Op op, dlcore_dtype dtype = dtype_of<T>()) {
+constexpr dlcore_kernel wide(Op op, dlcore_dtype dtype = kDtypeOf<T>) {
   return reduction_kernel<kReduction<Operation, T, uint64_t, false>>(static_cast<int32_t>(op),
                                                                      dtype);
 }
