@@ -12,7 +12,7 @@
 #include "backends/cpu/targets.h"
 
 #if DLCORE_HAVE_OPENBLAS
-#include <cblas.h>
+#include "backends/cpu/matmul/blas.h"
 #endif
 
 namespace dlcore::cpu {

@@ -10,11 +10,10 @@
 
 #if DLCORE_HAVE_OPENBLAS
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/matmul/blas.h"
 #include "backends/cpu/matmul/own_split.h"
 
 namespace dlcore::cpu {

@@ -76,7 +76,7 @@ TEST(Softmax, MatchesTheDefinition) {
       const Tensor out(dtype, c.shape);
       for (const auto& [op, log] : {std::pair{Op::kSoftmax, false}, {Op::kLogSoftmax, true}}) {
         for (const auto& y : run_all(softmax_kernels, op, {c.axis}, {x}, {out})) {
-          for_each_sequence(c, [&](const std::vector<int64_t>& at) {
+          for_each_sequence(c, [&, log = log](const std::vector<int64_t>& at) {
             double max = -kInf;
             long double sum = 0;
             for (int64_t i : at) max = std::max(max, x.get(i));
