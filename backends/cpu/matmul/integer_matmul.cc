@@ -18,10 +18,11 @@ void multiply_row(const BatchedProduct& batched, int64_t row_of_all) {
   const Product& p = batched.first;
   const int64_t item = row_of_all / p.m;
   const int64_t row = row_of_all % p.m;
-  const T* const a = static_cast<const T*>(p.a.data) + batched.offset_a(item) + row * p.a.row;
-  const T* const b = static_cast<const T*>(p.b.data) + batched.offset_b(item);
   T* const c = static_cast<T*>(p.c.data) + row_of_all * p.n;
   std::fill(c, c + p.n, T{0});
+  if (p.k == 0) return;  // a and b then have no elements to point at
+  const T* const a = static_cast<const T*>(p.a.data) + batched.offset_a(item) + row * p.a.row;
+  const T* const b = static_cast<const T*>(p.b.data) + batched.offset_b(item);
   for (int64_t k = 0; k < p.k; ++k) {
     const U x = static_cast<U>(a[k * p.a.col]);
     const T* const b_row = b + k * p.b.row;

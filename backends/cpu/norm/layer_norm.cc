@@ -78,8 +78,8 @@ dlcore_status layer_norm(void* queue, const dlcore_launch* launch) {
   const Rows<T> in(input, mask);
   const int64_t length = in.length();
   T* workspace = static_cast<T*>(launch->workspace);
-  const Affine<T> affine = {dense_operand(launch, 1, workspace),
-                            dense_operand(launch, 2, workspace + length)};
+  T* second = workspace == nullptr ? nullptr : workspace + length;  // none where both are dense
+  const Affine<T> affine = {dense_operand(launch, 1, workspace), dense_operand(launch, 2, second)};
   T* y = static_cast<T*>(launch->outputs[0].data);
   T* means = static_cast<T*>(launch->outputs[1].data);
   T* rstds = static_cast<T*>(launch->outputs[2].data);

@@ -125,7 +125,8 @@ class Tensor {
   }
 
   dlcore_operand operand() const {
-    return {const_cast<char*>(memory_.data()) + offset_ * bytes_of(dtype_),
+    char* const memory = const_cast<char*>(memory_.data());
+    return {memory_.empty() ? memory : memory + offset_ * bytes_of(dtype_),
             shape_.data(),
             strides_.data(),
             count(),
