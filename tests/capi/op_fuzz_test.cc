@@ -8,7 +8,18 @@
 namespace dlcore::test {
 namespace {
 
+// For each op. Sanitizers make calls that throw many times slower.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DLCORE_TEST_SANITIZED 1
+#endif
+#endif
+#ifdef DLCORE_TEST_SANITIZED
+constexpr int kSequences = 2000;
+#else
 constexpr int kSequences = 20000;
+#endif
+
 class OpFuzzTest : public ApiTest {
  protected:
   OpFuzzTest() {
