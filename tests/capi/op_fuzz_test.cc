@@ -8,17 +8,19 @@
 namespace dlcore::test {
 namespace {
 
-// For each op. Sanitizers make calls that throw many times slower.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define DLCORE_TEST_SANITIZED 1
 #endif
 #endif
 #ifdef DLCORE_TEST_SANITIZED
-constexpr int kSequences = 2000;
+constexpr bool kSanitized = true;
 #else
-constexpr int kSequences = 20000;
+constexpr bool kSanitized = false;
 #endif
+// For each op: enough for every op to succeed at times. Under sanitizers, where calls that throw
+// are many times slower, the ordinary build's finding of that is relied on.
+constexpr int kSequences = kSanitized ? 2000 : 20000;
 
 class OpFuzzTest : public ApiTest {
  protected:
@@ -161,7 +163,9 @@ TEST_F(OpFuzzTest, EveryOpAnswersWithAStatus) {
     succeeded_ = 0;
     run(entry);
     if (HasFatalFailure()) return;
-    EXPECT_GT(succeeded_, 0) << entry.at("name");
+    if (!kSanitized) {
+      EXPECT_GT(succeeded_, 0) << entry.at("name");
+    }
   }
 }
 
