@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dlcore/op.h"
 
-#include <bit>
 #include <cstring>
 
 #include "capi/src/call.h"
@@ -38,6 +37,14 @@ dlcore_tensor* call_fixed(dlcore_context* ctx, int32_t number,
       inputs[i] = need_input(c, handles[i], op.name, static_cast<int64_t>(i));
     return invoke1(c, op, inputs, need_words(words, n_words, op.name));
   });
+}
+
+// The dtype of the weak scalar that a kind and a word stand for.
+Dtype need_scalar_kind(const OpDef& op, int32_t kind, int64_t word) {
+  if (kind == DLCORE_SCALAR_F64) return DLCORE_F64;
+  if (kind == DLCORE_SCALAR_I64) return DLCORE_I64;
+  if (kind == DLCORE_SCALAR_BOOL && (word == 0 || word == 1)) return DLCORE_BOOL;
+  invalid("{}: scalar kind is {} and word {}", op.name, kind, word);
 }
 
 OpCall* open_call(const dlcore_op_call* handle) {
@@ -116,19 +123,8 @@ dlcore_tensor* dlcore_op_call_scalar(dlcore_context* ctx, int32_t number, dlcore
       invalid("{}: op_call_scalar takes ops of two inputs", op.name);
     if (side != 0 && side != 1) invalid("{}: side is {}, expected 0 or 1", op.name, side);
     Tensor* tensor = need_input(c, x, op.name, side);
-    Value scalar;
-    if (scalar_kind == DLCORE_SCALAR_F64) {
-      scalar = weak(c, std::bit_cast<double>(word));
-    } else if (scalar_kind == DLCORE_SCALAR_I64) {
-      scalar = weak_int(c, word);
-    } else if (scalar_kind == DLCORE_SCALAR_BOOL && (word == 0 || word == 1)) {
-      scalar = weak_bool(c, word == 1);
-    } else {
-      invalid("{}: scalar kind is {} and word {}", op.name, scalar_kind, word);
-    }
-    Tensor* inputs[2] = {tensor, &scalar.tensor()};
-    if (side == 1) std::swap(inputs[0], inputs[1]);
-    return invoke1(c, op, inputs, {});
+    const Dtype kind = need_scalar_kind(op, scalar_kind, word);
+    return invoke_scalar(c, op, tensor, kind, &word, side == 1);
   });
 }
 

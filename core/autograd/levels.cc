@@ -49,7 +49,7 @@ void jvp_from_vjp(Context& ctx, const OpDef& op, std::span<const int64_t> attrs,
     Node node;
     node.op = &op;
     node.device = outputs[0].tensor().device;
-    node.attrs.assign(attrs.begin(), attrs.end());
+    node.attrs.assign(attrs);
     node.plain_outputs = true;
     uint64_t wanted = 0;
     node.inputs.resize(o.primals.size());

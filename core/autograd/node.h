@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
+#include "core/base/small_vector.h"
 #include "core/tensor/tensor.h"
 
 namespace dlcore {
@@ -41,12 +41,12 @@ class Node {
   bool freed = false;
   bool plain_outputs = false;  // saved outputs carry a history of their own
   Device* device = nullptr;
-  std::vector<Edge> edges;         // one for each input
-  std::vector<TensorRef> inputs;   // those that are saved
-  std::vector<TensorRef> outputs;  // aliases of those that are saved
-  std::vector<TensorType> input_types;
-  std::vector<TensorType> output_types;
-  std::vector<int64_t> attrs;
+  SmallVector<Edge, 3> edges;         // one for each input
+  SmallVector<TensorRef, 3> inputs;   // those that are saved
+  SmallVector<TensorRef, 1> outputs;  // aliases of those that are saved
+  SmallVector<TensorType, 3> input_types;
+  SmallVector<TensorType, 1> output_types;
+  SmallVector<int64_t, 4> attrs;
   std::shared_ptr<GradientSlot> slot;  // of a variable's leaf
 
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -63,6 +63,14 @@ class Node {
 
 // Gives up one reference. However deep the history, it is freed without recursion.
 void release_node(Node* node);
+// Hangs a node of `op` on the results of a call that was made on inputs `level` transform levels
+// deep, and lets it save what the op's derivative asks for.
+void record(Context& ctx, const OpDef& op, int32_t level, std::span<Tensor* const> inputs,
+            std::span<const int64_t> attrs, std::span<const TensorType> output_types,
+            std::span<TensorRef> outputs);
+// Whether a call on inputs `level` levels deep has to be recorded.
+bool needs_history(const Context& ctx, const OpDef& op, int32_t level,
+                   std::span<Tensor* const> inputs);
 // Makes `tensor` output `index` of `node`.
 void attach_history(Tensor& tensor, Node* node, int32_t index);
 // A leaf for `tensor`'s elements.

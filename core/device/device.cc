@@ -15,8 +15,7 @@ constexpr int kTableOps = 1024;
 
 dlcore_failure empty_failure() {
   dlcore_failure failure;
-  std::memset(&failure, 0, sizeof failure);
-  failure.struct_size = sizeof failure;
+  clear(failure);
   return failure;
 }
 

@@ -98,5 +98,11 @@ class Device final : public MemorySource {
 // Throws what a status-returning function of a device reported.
 void check_device(dlcore_status status, const dlcore_failure& failure, const char* what);
 dlcore_failure empty_failure();
+// Makes room for what a function of the device may report.
+inline void clear(dlcore_failure& failure) {
+  failure.struct_size = sizeof failure;
+  failure.code = DLCORE_OK;
+  failure.message[0] = '\0';
+}
 
 }  // namespace dlcore

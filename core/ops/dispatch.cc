@@ -9,6 +9,7 @@
 #include "core/ops/calls.h"
 #include "core/ops/custom.h"
 #include "core/ops/execute.h"
+#include "core/ops/plain_call.h"
 #include "core/tensor/gather_elements.h"
 
 namespace dlcore {
@@ -43,30 +44,31 @@ class Call {
     refuse_other_captures();
 
     const int32_t depth = top_level(ctx_, inputs_);
-    const bool record = needs_history(depth);
-    if (record && op_.vjp == nullptr && op_.custom == nullptr) return compose(outputs);
+    const bool recorded = needs_history(ctx_, op_, depth, inputs_.span());
+    if (recorded && op_.vjp == nullptr && op_.custom == nullptr) return compose(outputs);
     if (depth > 0 && op_.compose != nullptr && op_.vjp == nullptr && op_.jvp == nullptr)
       return compose(outputs);
 
-    types_.resize(inputs_.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) types_[i] = type_of(inputs_[i]);
-    std::vector<TensorType> made(op_.outputs.size());
+    SmallVector<TensorType, 4> types;
+    for (Tensor* t : inputs_) types.push_back(type_of(t));
+    SmallVector<TensorType, 2> made(op_.outputs.size());
     if (op_.custom != nullptr) {
-      custom_infer(ctx_, *op_.custom, types_, attrs_.span(), made);
+      custom_infer(ctx_, *op_.custom, types, attrs_.span(), made.span());
     } else {
-      infer_types(op_, types_, attrs_.span(), ctx_.capture ? &ctx_.capture->dims() : nullptr, made);
+      infer_types(op_, types, attrs_.span(), ctx_.capture ? &ctx_.capture->dims() : nullptr,
+                  made.span());
     }
-    mark_weak(made);
+    mark_weak(made.span());
 
-    std::vector<TensorRef> all(made.size());
+    SmallVector<TensorRef, 2> all(made.size());
     if (depth > 0) {
-      invoke_at_level(ctx_, op_, depth, inputs_.span(), attrs_.span(), all);
+      invoke_at_level(ctx_, op_, depth, inputs_.span(), attrs_.span(), all.span());
     } else if (ctx_.capture) {
-      ctx_.capture->append(ctx_, op_, inputs_.span(), attrs_.span(), made, all);
+      ctx_.capture->append(ctx_, op_, inputs_.span(), attrs_.span(), made, all.span());
     } else {
-      execute(ctx_, op_, inputs_.span(), attrs_.span(), made, all);
+      execute(ctx_, op_, inputs_.span(), attrs_.span(), made, all.span());
     }
-    if (record) attach(made, all, depth);
+    if (recorded) record(ctx_, op_, depth, inputs_.span(), attrs_.span(), made, all.span());
     for (size_t i = 0; i < outputs.size() && i < all.size(); ++i) outputs[i] = std::move(all[i]);
   }
 
@@ -145,7 +147,7 @@ class Call {
 
   TensorRef convert_on_host(Tensor& scalar, Dtype dtype) {
     alignas(8) std::byte word[8];
-    convert_scalar(scalar, dtype, word);
+    convert_scalar(scalar.data, scalar.dtype, dtype, word);
     TensorRef moved = new_tensor(ctx_, *device_, dtype, {});
     write_tensor(ctx_, *moved, word);
     moved->weak = scalar.weak && dtype == scalar.dtype;
@@ -233,13 +235,6 @@ class Call {
     }
   }
 
-  bool needs_history(int32_t depth) const {
-    if (!ctx_.recording || depth >= ctx_.recording_below || !op_.differentiable()) return false;
-    return std::any_of(inputs_.begin(), inputs_.end(), [](Tensor* t) {
-      return t != nullptr && is_float(t->dtype) && t->has_history();
-    });
-  }
-
   void compose(std::span<TensorRef> outputs) {
     run_composite(ctx_, op_, inputs_.span(), attrs_.span(), outputs);
   }
@@ -249,60 +244,29 @@ class Call {
     for (TensorType& t : made) t.weak = true;
   }
 
-  void attach(std::span<const TensorType> made, std::span<TensorRef> all, int32_t depth) {
-    auto* node = new Node;
-    try {
-      node->op = &op_;
-      node->level = depth;
-      node->device = all[0]->device;
-      node->attrs.assign(attrs_.begin(), attrs_.end());
-      node->output_types.assign(made.begin(), made.end());
-      node->input_types = types_;
-      node->edges.resize(inputs_.size());
-      uint32_t needs = 0;
-      for (size_t i = 0; i < inputs_.size(); ++i) {
-        Tensor* t = inputs_[i];
-        if (t == nullptr || !is_float(t->dtype) || !t->has_history()) continue;
-        t->extra->node->retain();
-        node->edges[i] = {t->extra->node, t->extra->output};
-        if (i < 32) needs |= 1u << i;
-      }
-      save(*node, needs, all);
-      for (size_t i = 0; i < all.size(); ++i) {
-        if (is_float(all[i]->dtype)) attach_history(*all[i], node, static_cast<int32_t>(i));
-      }
-    } catch (...) {
-      release_node(node);
-      throw;
-    }
-    release_node(node);
-  }
-
-  void save(Node& node, uint32_t needs, std::span<TensorRef> all) {
-    const bool everything = op_.custom != nullptr;
-    const SaveMask mask = everything ? ~SaveMask{0} : op_.saves != nullptr ? op_.saves(needs) : 0;
-    node.inputs.resize(inputs_.size());
-    node.outputs.resize(all.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const bool asked = op_.variadic() ? (mask & 1) != 0
-                                        : i < 16 && (mask & save_input(static_cast<int>(i))) != 0;
-      if (asked && inputs_[i] != nullptr) node.inputs[i] = TensorRef(inputs_[i]);
-    }
-    for (size_t i = 0; i < all.size(); ++i) {
-      if ((mask & save_output(static_cast<int>(i))) != 0)
-        node.outputs[i] = new_alias(ctx_, *all[i]);
-    }
-  }
-
   Context& ctx_;
   const OpDef& op_;
   SmallVector<Tensor*, 8> inputs_;
   Words attrs_;
-  std::vector<TensorRef> held_;
-  std::vector<TensorType> types_;
+  SmallVector<TensorRef, 2> held_;
   bool all_weak_ = false;
   Device* device_ = nullptr;  // of the inputs
 };
+
+// Runs fn(), whose errors name the op.
+template <class Fn>
+auto naming(const OpDef& op, Fn&& fn) {
+  try {
+    return fn();
+  } catch (Error& e) {
+    if (e.op.empty()) {
+      e.op = op.name;
+      const std::string prefix = std::string(op.name) + ": ";
+      if (!e.message.starts_with(prefix)) e.message.insert(0, prefix);
+    }
+    throw;
+  }
+}
 
 }  // namespace
 
@@ -323,16 +287,10 @@ void infer_types(const OpDef& op, std::span<const TensorType> inputs,
 
 void invoke(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
             std::span<const int64_t> attrs, std::span<TensorRef> outputs) {
-  try {
+  naming(op, [&] {
+    if (outputs.size() == 1 && attrs.empty() && plain_call(ctx, op, inputs, outputs[0])) return;
     Call(ctx, op, inputs, attrs).run(outputs);
-  } catch (Error& e) {
-    if (e.op.empty()) {
-      e.op = op.name;
-      const std::string prefix = std::string(op.name) + ": ";
-      if (!e.message.starts_with(prefix)) e.message.insert(0, prefix);
-    }
-    throw;
-  }
+  });
 }
 
 TensorRef invoke1(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
@@ -340,6 +298,19 @@ TensorRef invoke1(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs
   TensorRef output[1];
   invoke(ctx, op, inputs, attrs, output);
   return std::move(output[0]);
+}
+
+TensorRef invoke_scalar(Context& ctx, const OpDef& op, Tensor* x, Dtype kind, const void* scalar,
+                        bool scalar_first) {
+  TensorRef made;
+  const bool plain = naming(op, [&] {
+    return x != nullptr && plain_scalar_call(ctx, op, *x, kind, scalar, scalar_first, made);
+  });
+  if (plain) return made;
+  const TensorRef weak = new_weak(ctx, kind, scalar);
+  Tensor* inputs[2] = {x, weak.get()};
+  if (scalar_first) std::swap(inputs[0], inputs[1]);
+  return invoke1(ctx, op, inputs, {});
 }
 
 }  // namespace dlcore

@@ -18,6 +18,10 @@ void invoke(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
 TensorRef invoke1(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
                   std::span<const int64_t> attrs);
 
+// The same on `x` and a weak scalar, of dtype `kind` (f64, i64 or bool) at `scalar`.
+TensorRef invoke_scalar(Context& ctx, const OpDef& op, Tensor* x, Dtype kind, const void* scalar,
+                        bool scalar_first);
+
 // Runs the op's kernel into tensors that exist, which may share memory with inputs where the kernel
 // allows it. For concrete tensors without history; attributes complete.
 void launch_into(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,

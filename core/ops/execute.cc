@@ -2,7 +2,6 @@
 #include "core/ops/execute.h"
 
 #include <cstring>
-#include <deque>
 #include <limits>
 
 #include "core/base/half.h"
@@ -34,8 +33,12 @@ struct ReleaseStorage {
 // Brings one call into the form of plugin.h.
 class Launch {
  public:
-  Launch(Context& ctx, const OpDef& op, std::span<const int64_t> attrs)
-      : ctx_(ctx), op_(op), attrs_(attrs) {}
+  // Inputs that broadcast do so to `rank` axes.
+  Launch(Context& ctx, const OpDef& op, std::span<const int64_t> attrs, size_t n_inputs,
+         size_t rank)
+      : ctx_(ctx), op_(op), attrs_(attrs) {
+    if (op.is(kElementwise)) strides_.reserve(n_inputs * rank);
+  }
 
   void add_input(Tensor* tensor, std::span<const int64_t> broadcast_shape, bool broadcasts) {
     tensors_.push_back(tensor);
@@ -45,14 +48,14 @@ class Launch {
     o = operand(*tensor);
     if (!broadcasts || same_shape(*tensor, broadcast_shape)) return;
     // Axes of size 1 and axes that are missing in front repeat: their stride is 0.
-    auto& strides = strides_.emplace_back();
     const size_t missing = broadcast_shape.size() - tensor->rank;
+    int64_t* const strides = strides_.data() + strides_.size();
     for (size_t i = 0; i < broadcast_shape.size(); ++i) {
       const bool repeats = i < missing || tensor->sizes[i - missing] != broadcast_shape[i];
-      strides.push_back(repeats ? 0 : tensor->strides()[i - missing]);
+      strides_.push_back(repeats ? 0 : tensor->strides()[i - missing]);
     }
     o.shape = broadcast_shape.data();
-    o.strides = strides.data();
+    o.strides = strides;
     o.rank = static_cast<int32_t>(broadcast_shape.size());
     o.count = 1;
     for (int64_t d : broadcast_shape) o.count *= d;
@@ -77,18 +80,18 @@ class Launch {
 
  private:
   void arrange() {
-    for (auto* side : {&inputs_, &outputs_}) {
-      for (const dlcore_operand& o : *side) {
+    for (const auto side : {inputs_.span(), outputs_.span()}) {
+      for (const dlcore_operand& o : side) {
         OperandView& view = views_.emplace_back();
         for (int32_t i = 0; i < o.rank; ++i)
           view.insert(view.shape.size(), o.shape[i], o.strides[i]);
       }
     }
-    const std::span<OperandView> all(views_);
+    const std::span<OperandView> all = views_.span();
     op_.arrange(all.first(inputs_.size()), all.subspan(inputs_.size()));
     size_t next = 0;
-    for (auto* side : {&inputs_, &outputs_}) {
-      for (dlcore_operand& o : *side) present(o, views_[next++]);
+    for (const auto side : {inputs_.span(), outputs_.span()}) {
+      for (dlcore_operand& o : side) present(o, views_[next++]);
     }
   }
   static void present(dlcore_operand& o, const OperandView& view) {
@@ -161,7 +164,7 @@ class Launch {
   }
 
   void start(const dlcore_kernel& kernel, Device& device) {
-    failure_ = empty_failure();
+    clear(failure_);
     dlcore_launch l = describe();
     const auto& queue = ctx_.queue(device);
     const uint64_t bytes = kernel.workspace == nullptr ? 0 : kernel.workspace(&l);
@@ -218,11 +221,13 @@ class Launch {
   Context& ctx_;
   const OpDef& op_;
   std::span<const int64_t> attrs_;
-  SmallVector<dlcore_operand, 8> inputs_, outputs_;
-  SmallVector<Tensor*, 8> tensors_, out_tensors_;
-  std::deque<Ints> strides_;  // of broadcast inputs; must not move
-  std::vector<OperandView> views_;
-  std::vector<TensorRef> held_;
+  SmallVector<dlcore_operand, 6> inputs_;
+  SmallVector<dlcore_operand, 3> outputs_;
+  SmallVector<Tensor*, 6> tensors_;
+  SmallVector<Tensor*, 3> out_tensors_;
+  SmallVector<int64_t, 12> strides_;  // of broadcast inputs; does not grow
+  SmallVector<OperandView, 4> views_;
+  SmallVector<TensorRef, 2> held_;
   dlcore_failure failure_;
 };
 
@@ -260,7 +265,7 @@ void launch_into(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
                  std::span<const int64_t> attrs, std::span<Tensor* const> outputs) {
   if (!ctx.engine().open() && !ctx.unstoppable())
     fail(DLCORE_FAILED_PRECONDITION, "{}: the engine is closed", op.name);
-  Launch launch(ctx, op, attrs);
+  Launch launch(ctx, op, attrs, inputs.size(), outputs.empty() ? 0 : outputs[0]->rank);
   bool work = outputs.empty();
   for (Tensor* t : inputs) launch.add_input(t, outputs[0]->shape(), op.is(kElementwise));
   for (Tensor* t : outputs) {
@@ -314,19 +319,18 @@ void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
   launch_into(ctx, op, inputs, attrs, raw);
 }
 
-void convert_scalar(const Tensor& scalar, Dtype dtype, void* word) {
-  // Weak scalars are f64, i64 or bool.
+void convert_scalar(const void* scalar, Dtype from, Dtype dtype, void* word) {
   double real = 0;
   int64_t integer = 0;
-  const bool from_real = scalar.dtype == DLCORE_F64;
+  const bool from_real = from == DLCORE_F64;
   if (from_real) {
-    std::memcpy(&real, scalar.data, sizeof real);
-  } else if (scalar.dtype == DLCORE_I64) {
-    std::memcpy(&integer, scalar.data, sizeof integer);
+    std::memcpy(&real, scalar, sizeof real);
+  } else if (from == DLCORE_I64) {
+    std::memcpy(&integer, scalar, sizeof integer);
     real = static_cast<double>(integer);
   } else {
     uint8_t byte;
-    std::memcpy(&byte, scalar.data, 1);
+    std::memcpy(&byte, scalar, 1);
     integer = byte;
     real = byte;
   }

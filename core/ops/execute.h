@@ -13,7 +13,7 @@ void execute(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
 void run_composite(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
                    std::span<const int64_t> attrs, std::span<TensorRef> outputs);
 
-// One element of `scalar` (rank 0, in host memory) as another dtype, written to `word`.
-void convert_scalar(const Tensor& scalar, Dtype dtype, void* word);
+// A weak scalar (f64, i64 or bool) as another dtype, written to `word`.
+void convert_scalar(const void* scalar, Dtype from, Dtype dtype, void* word);
 
 }  // namespace dlcore

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/value.h"
 
-#include <cstring>
-
 #include "core/ops/custom.h"
 #include "core/ops/dispatch.h"
 
@@ -56,20 +54,23 @@ Value create(Context& ctx, int32_t op, std::span<const int64_t> attrs) {
   return {ctx, invoke1(ctx, op_by_number(ctx, op), {}, attrs)};
 }
 
+Value call_scalar(int32_t op, const Value& x, double scalar, bool scalar_first) {
+  Context& ctx = x.context();
+  return {ctx, invoke_scalar(ctx, op_by_number(ctx, op), &x.tensor(), DLCORE_F64, &scalar,
+                             scalar_first)};
+}
+
 namespace {
-template <class T>
-Value weak_scalar(Context& ctx, Dtype dtype, T value) {
-  TensorRef t = new_tensor(ctx, ctx.engine().cpu(), dtype, {});
-  std::memcpy(t->data, &value, sizeof value);
-  t->weak = true;
-  return {ctx, std::move(t)};
+Value weak_scalar(Context& ctx, Dtype kind, const void* scalar) {
+  return {ctx, new_weak(ctx, kind, scalar)};
 }
 }  // namespace
 
-Value weak(Context& ctx, double value) { return weak_scalar(ctx, DLCORE_F64, value); }
-Value weak_int(Context& ctx, int64_t value) { return weak_scalar(ctx, DLCORE_I64, value); }
+Value weak(Context& ctx, double value) { return weak_scalar(ctx, DLCORE_F64, &value); }
+Value weak_int(Context& ctx, int64_t value) { return weak_scalar(ctx, DLCORE_I64, &value); }
 Value weak_bool(Context& ctx, bool value) {
-  return weak_scalar(ctx, DLCORE_BOOL, static_cast<uint8_t>(value));
+  const uint8_t byte = value ? 1 : 0;
+  return weak_scalar(ctx, DLCORE_BOOL, &byte);
 }
 
 }  // namespace dlcore

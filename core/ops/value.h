@@ -45,6 +45,9 @@ std::vector<Value> call_all(int32_t op, std::span<const Value> inputs,
 // Creation ops, which have no input to take the context from.
 Value create(Context& ctx, int32_t op, std::span<const int64_t> attrs);
 
+// First output of an op of two inputs, of which one is a weak scalar.
+Value call_scalar(int32_t op, const Value& x, double scalar, bool scalar_first = false);
+
 // A scalar of rank 0 that takes the other operand's dtype.
 Value weak(Context& ctx, double value);
 Value weak_int(Context& ctx, int64_t value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -29,6 +30,18 @@ void reserve_sizes(Tensor& tensor, size_t rank) {
     invalid("rank is {}, expected at most {}", rank, int{DLCORE_MAX_RANK});
   tensor.rank = static_cast<uint8_t>(rank);
   if (rank > static_cast<size_t>(Tensor::kInlineRank)) tensor.sizes = new int64_t[2 * rank];
+}
+
+void allocate_elements(Tensor& tensor, int64_t count) {
+  tensor.count = count;
+  const uint64_t bytes = static_cast<uint64_t>(count) * dtype_bytes(tensor.dtype);
+  if (bytes <= Tensor::kInlineBytes && tensor.device->direct()) {
+    tensor.inline_data = true;
+    tensor.data = tensor.inline_elements;
+  } else {
+    tensor.storage = Storage::allocate(*tensor.device, bytes);
+    tensor.data = tensor.storage->data();
+  }
 }
 
 }  // namespace
@@ -95,16 +108,23 @@ TensorRef new_tensor(Context& ctx, Device& device, Dtype dtype, std::span<const 
   const int64_t count = checked_count(shape, dtype);
   TensorRef tensor = new_slot(ctx, device, dtype);
   tensor->set_sizes(shape);
-  tensor->count = count;
-  const uint64_t bytes = static_cast<uint64_t>(count) * dtype_bytes(dtype);
-  if (bytes <= Tensor::kInlineBytes && device.direct()) {
-    tensor->inline_data = true;
-    tensor->data = tensor->inline_elements;
-  } else {
-    tensor->storage = Storage::allocate(device, bytes);
-    tensor->data = tensor->storage->data();
-  }
+  allocate_elements(*tensor, count);
   return tensor;
+}
+
+TensorRef new_like(Context& ctx, const Tensor& like) {
+  TensorRef tensor = new_slot(ctx, *like.device, like.dtype);
+  reserve_sizes(*tensor, like.rank);
+  std::copy_n(like.sizes, 2 * size_t{like.rank}, tensor->sizes);
+  allocate_elements(*tensor, like.count);
+  return tensor;
+}
+
+TensorRef new_weak(Context& ctx, Dtype dtype, const void* element) {
+  TensorRef scalar = new_tensor(ctx, ctx.engine().cpu(), dtype, {});
+  std::memcpy(scalar->data, element, dtype_bytes(dtype));
+  scalar->weak = true;
+  return scalar;
 }
 
 TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape,

@@ -94,6 +94,10 @@ int64_t checked_count(std::span<const int64_t> shape, Dtype dtype);
 // ---- Making tensors. All return one library reference and throw RESOURCE_EXHAUSTED. -------------
 
 TensorRef new_tensor(Context& ctx, Device& device, Dtype dtype, std::span<const int64_t> shape);
+// Of the dtype, shape and device of `like`, which is contiguous and has elements.
+TensorRef new_like(Context& ctx, const Tensor& like);
+// A weak scalar on the CPU.
+TensorRef new_weak(Context& ctx, Dtype dtype, const void* element);
 // Shares the elements of `source`; `offset` counts elements from its first.
 TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape,
                    std::span<const int64_t> strides, int64_t offset);

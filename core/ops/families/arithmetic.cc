@@ -262,10 +262,10 @@ Value operator-(const Value& a, const Value& b) { return call(kSubtract, {a, b})
 Value operator*(const Value& a, const Value& b) { return call(kMultiply, {a, b}); }
 Value operator/(const Value& a, const Value& b) { return call(kDivide, {a, b}); }
 Value operator-(const Value& x) { return call(kNegative, {x}); }
-Value operator*(const Value& x, double scalar) { return x * weak(x.context(), scalar); }
-Value operator+(const Value& x, double scalar) { return x + weak(x.context(), scalar); }
-Value operator-(double scalar, const Value& x) { return weak(x.context(), scalar) - x; }
-Value operator/(double scalar, const Value& x) { return weak(x.context(), scalar) / x; }
+Value operator*(const Value& x, double scalar) { return call_scalar(kMultiply, x, scalar); }
+Value operator+(const Value& x, double scalar) { return call_scalar(kAdd, x, scalar); }
+Value operator-(double scalar, const Value& x) { return call_scalar(kSubtract, x, scalar, true); }
+Value operator/(double scalar, const Value& x) { return call_scalar(kDivide, x, scalar, true); }
 Value power(const Value& a, const Value& b) { return call(kPow, {a, b}); }
 Value floor_divide(const Value& a, const Value& b) { return call(kFloorDivide, {a, b}); }
 Value maximum(const Value& a, const Value& b) { return call(kMaximum, {a, b}); }
