@@ -9,7 +9,7 @@ packages=(
   g++ meson ninja-build pkg-config
   libhwy-dev libopenblas-dev libopenblas0-pthread zlib1g-dev libfmt-dev nlohmann-json3-dev libgtest-dev
   python3 python3-dev python3-numpy python3-jinja2 swig
-  clang dataset-fashion-mnist
+  clang valgrind dataset-fashion-mnist
 )
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null | grep -c '^installed$')" -eq $# ]; }
