@@ -105,6 +105,25 @@ TEST_F(Module, FlattenJoinsAxes) {
   expect_error(DLCORE_INVALID_ARGUMENT, "start_axis");
 }
 
+TEST_F(Module, UnflattenSplitsAnAxis) {
+  const auto unflatten = [&](int64_t axis, const Shape& sizes) {
+    return layer("Unflatten", Words().i(axis).ints(sizes));
+  };
+  dlcore_tensor* x = f32({2, 12}, Doubles(24, 1));
+  EXPECT_EQ(shape_of(call(unflatten(1, {1, 3, 4}), x)), Shape({2, 1, 3, 4}));
+  EXPECT_EQ(shape_of(call(unflatten(-2, {2, 1}), x)), Shape({2, 1, 12}));
+  EXPECT_EQ(shape_of(call(unflatten(0, {0, 3}), f32({0, 5}, {}))), Shape({0, 3, 5}));
+  EXPECT_EQ(shape_of(call(unflatten(0, {}), f32({1, 2}, {1, 2}))), Shape({2}));
+  EXPECT_EQ(call(unflatten(1, {3, 5}), x), nullptr);
+  expect_error(DLCORE_INVALID_ARGUMENT, "axis 1 of x is 12, expected 15");
+  EXPECT_EQ(call(unflatten(2, {3, 4}), x), nullptr);
+  expect_error(DLCORE_INVALID_ARGUMENT, "axis is 2");
+  EXPECT_EQ(unflatten(1, {-1, 4}), nullptr);
+  expect_error(DLCORE_INVALID_ARGUMENT, "sizes has -1");
+  EXPECT_EQ(call(unflatten(1, {INT64_MAX, INT64_MAX}), x), nullptr);
+  expect_error(DLCORE_INVALID_ARGUMENT, "overflows");
+}
+
 TEST_F(Module, DropoutActsInTrainingOnly) {
   const int64_t n = 20000;
   dlcore_tensor* x = f32({n}, Doubles(static_cast<size_t>(n), 3));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers that change shapes.
+#include "core/base/error.h"
 #include "core/nn/layer.h"
 #include "core/ops/calls.h"
 #include "core/ops/rules.h"
@@ -28,7 +29,46 @@ constexpr LayerDef kFlatten = {
     .forward = flatten,
 };
 
-constexpr const LayerDef* kLayers[] = {&kFlatten};
+Value unflatten(const LayerCall& c, const Value& x) {
+  const Dims dims = x.dims();
+  const auto axis =
+      static_cast<size_t>(normal_axis("unflatten_layer", "axis", c.attrs.number(0), x.rank()));
+  const DimMath math(c.ctx);
+  Dims shape, sizes;
+  for (int64_t size : c.attrs.list(1)) sizes.push_back(size);
+  if (!(math.product(sizes) == dims[axis])) {
+    invalid("unflatten_layer: axis {} of x is {}, expected {}, the product of sizes {}", axis,
+            math.text(dims[axis]), math.text(math.product(sizes)), math.text(sizes));
+  }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (i == axis) {
+      shape.append(sizes);
+    } else {
+      shape.push_back(dims[i]);
+    }
+  }
+  return reshape(x, shape);
+}
+
+constexpr LayerDef kUnflatten = {
+    .number = 20,
+    .name = "Unflatten",
+    .function = "unflatten_layer",
+    .doc =
+        "Splits one axis into several.\n\n"
+        "With axis 1 and sizes [1, 28, 28], [N, 784] becomes [N, 1, 28, 28].",
+    .attrs = {required(int_attr("axis", "the axis that is split")),
+              required(ints_attr("sizes", "of the new axes; their product is the axis's size"))},
+    .check =
+        [](const AttrReader& attrs, const char* function) {
+          for (int64_t size : attrs.list(1)) {
+            if (size < 0) invalid("{}: sizes has {}, expected 0 or more", function, size);
+          }
+        },
+    .forward = unflatten,
+};
+
+constexpr const LayerDef* kLayers[] = {&kFlatten, &kUnflatten};
 
 }  // namespace
 
