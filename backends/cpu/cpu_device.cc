@@ -8,12 +8,14 @@
 
 #include "backends/cpu/create/create.h"
 #include "backends/cpu/elementwise/elementwise.h"
+#include "backends/cpu/indexing/indexing.h"
 #include "backends/cpu/instruction_set.h"
 #include "backends/cpu/matmul/matmul.h"
 #include "backends/cpu/matmul/provider.h"
 #include "backends/cpu/movement/movement.h"
 #include "backends/cpu/norm/norm.h"
 #include "backends/cpu/optimizer/optimizer.h"
+#include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/queue.h"
 #include "backends/cpu/reduce/reduce.h"
 #include "core/base/error.h"
@@ -47,6 +49,12 @@ constexpr KernelFile kKernelFiles[] = {
     concat_kernels,
     place_kernels,
     one_hot_kernels,
+    take_kernels,
+    take_along_axis_kernels,
+    scatter_kernels,
+    max_pool_kernels,
+    max_pool_backward_kernels,
+    avg_pool_kernels,
     fill_kernels,
     random_float_kernels,
     random_discrete_kernels,

@@ -96,6 +96,12 @@ enum class Op : int32_t {
   kSliceBackward = 129,
   kOneHot = 130,
   kStack = 131,
+  kTake = 132,
+  kTakeAlongAxis = 133,
+  kScatterAdd = 135,
+  kTakeBackward = 136,
+  kTakeAlongAxisBackward = 137,
+  kEmbedding = 138,
   kFull = 140,
   kArange = 141,
   kEye = 142,
@@ -108,6 +114,10 @@ enum class Op : int32_t {
   kSgdUpdate = 160,
   kAdamUpdate = 161,
   kGlobalNorm = 163,
+  kMaxPool2d = 170,
+  kMaxPool2dBackward = 171,
+  kAvgPool2d = 172,
+  kAvgPool2dBackward = 173,
 };
 
 }  // namespace dlcore::cpu

@@ -85,6 +85,11 @@ constexpr OpHint kHints[] = {
     {"randint", "random_integers"},
     {"bernoulli", "random_bernoulli"},
     {"select", "where"},
+    {"gather", "take_along_axis"},
+    {"index_select", "take"},
+    {"index_add", "scatter_add"},
+    {"max_pool", "max_pool2d"},
+    {"avg_pool", "avg_pool2d"},
 };
 }  // namespace
 

@@ -18,6 +18,11 @@ TEST_F(Catalogue, LayersKeepTheirNumbers) {
   for (const char* name : names) {
     EXPECT_EQ(dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_LAYERS, name), number++) << name;
   }
+  const std::pair<const char*, int32_t> later[] = {
+      {"MaxPool2d", 16}, {"AvgPool2d", 17}, {"Embedding", 18}};
+  for (const auto& [name, expected] : later) {
+    EXPECT_EQ(dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_LAYERS, name), expected) << name;
+  }
 }
 
 TEST_F(Catalogue, OptimizersKeepTheirNumbers) {

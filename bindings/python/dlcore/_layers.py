@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Sequence
 
 from . import _pack
 from ._module import Module
@@ -24,6 +24,9 @@ __all__ = [
     "Dropout",
     "LayerNorm",
     "Identity",
+    "MaxPool2d",
+    "AvgPool2d",
+    "Embedding",
 ]
 
 
@@ -167,3 +170,67 @@ class Identity(Module):
 
     def __init__(self) -> None:
         super().__init__(14, [], [])
+
+
+class MaxPool2d(Module):
+    """The largest element of each window.
+
+    x is [N, C, H, W], the result [N, C, OH, OW], as of max_pool2d.
+
+      kernel: rows and columns of a window, or one number for both
+      stride: steps of the window: rows and columns, or one for both; as kernel
+      padding: around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left,
+      bottom, right]; 0
+      dilation: distance of a window's elements in x: rows and columns, or one for both; 1
+      ceil_mode: also windows that reach past the padding, as long as they start before it
+      auto_pad: instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd
+      one at the end (upper) or in front (lower); valid: none
+    """
+
+    def __init__(self, kernel: Sequence[int], *, stride: Sequence[int] | None = None,
+                 padding: Sequence[int] | None = None, dilation: Sequence[int] | None = None,
+                 ceil_mode: bool = False,
+                 auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> None:
+        super().__init__(16, [], [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                                  *_pack.optional(_pack.integers, padding),
+                                  *_pack.optional(_pack.integers, dilation), *_pack.boolean(ceil_mode),
+                                  *_pack.string(auto_pad)])
+
+
+class AvgPool2d(Module):
+    """The mean of each window.
+
+    x is [N, C, H, W], the result [N, C, OH, OW], as of avg_pool2d.
+
+      kernel: rows and columns of a window, or one number for both
+      stride: steps of the window: rows and columns, or one for both; as kernel
+      padding: around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left,
+      bottom, right]; 0
+      ceil_mode: also windows that reach past the padding, as long as they start before it
+      count_include_pad: whether the divisor counts the padding; what ceil_mode adds is never counted
+      auto_pad: instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd
+      one at the end (upper) or in front (lower); valid: none
+    """
+
+    def __init__(self, kernel: Sequence[int], *, stride: Sequence[int] | None = None,
+                 padding: Sequence[int] | None = None, ceil_mode: bool = False,
+                 count_include_pad: bool = True,
+                 auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> None:
+        super().__init__(17, [], [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                                  *_pack.optional(_pack.integers, padding), *_pack.boolean(ceil_mode),
+                                  *_pack.boolean(count_include_pad), *_pack.string(auto_pad)])
+
+
+class Embedding(Module):
+    """The rows of the weight that x names.
+
+    x holds integers below num_embeddings, of any shape; the result is [..., embedding_dim].
+
+      num_embeddings: rows of the weight
+      embedding_dim: size of a row
+      padding_idx: the row that gets no gradient, so that it stays as it starts
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, *, padding_idx: int | None = None) -> None:
+        super().__init__(18, [], [*_pack.integer(num_embeddings), *_pack.integer(embedding_dim),
+                                  *_pack.optional(_pack.integer, padding_idx)])

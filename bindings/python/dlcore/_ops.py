@@ -92,6 +92,10 @@ __all__ = [
     "pad",
     "one_hot",
     "stack",
+    "take",
+    "take_along_axis",
+    "scatter_add",
+    "embedding",
     "full",
     "arange",
     "eye",
@@ -101,6 +105,8 @@ __all__ = [
     "random_integers",
     "dropout",
     "global_norm",
+    "max_pool2d",
+    "avg_pool2d",
 ]
 
 
@@ -849,6 +855,63 @@ def stack(xs: Sequence[Operand], axis: int = 0) -> Tensor:
     return call(131, [*xs], [*_pack.integer(axis)])
 
 
+def take(x: Operand, indices: Operand, axis: int = 0) -> Tensor:
+    """The entries of x along one axis that indices name, in their order: y[a, i, b] = x[a, indices[i], b]. The
+    axes of indices take the place of that axis. Negative indices count from the end; an index out of range is
+    OUT_OF_RANGE.
+
+      x: rank 1 or more
+      indices: of any rank
+      axis: along which elements are picked
+
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
+    """
+    return call(132, [x, indices], [*_pack.integer(axis)])
+
+
+def take_along_axis(x: Operand, indices: Operand, axis: int = 0) -> Tensor:
+    """y[a, i, b] = x[a, indices[a, i, b], b], with i along one axis: the elements that, for instance, argsort or
+    argmax with keepdims name. Other axes of x and indices broadcast. Negative indices count from the end; an
+    index out of range is OUT_OF_RANGE.
+
+      x: rank 1 or more
+      indices: the rank of x
+      axis: along which elements are picked
+
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
+    """
+    return call(133, [x, indices], [*_pack.integer(axis)])
+
+
+def scatter_add(x: Operand, indices: Operand, updates: Operand, axis: int = 0) -> Tensor:
+    """x with updates added to it: y[a, indices[a, i, b], b] += updates[a, i, b], with i along one axis. Other
+    axes of indices may have size 1 and repeat, so that indices [E, 1] add whole rows of updates [E, F] to x
+    [N, F]. Updates of one place are added in their order along the axis, f16 and bf16 in f32; integers wrap.
+    Negative indices count from the end; an index out of range is OUT_OF_RANGE.
+
+      x: rank 1 or more
+      indices: the rank of x
+      updates: the sizes of x except along the axis
+      axis: along which indices count
+
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
+    """
+    return call(135, [x, indices, updates], [*_pack.integer(axis)])
+
+
+def embedding(weight: Operand, indices: Operand, *, padding_idx: int | None = None) -> Tensor:
+    """The rows of weight that indices name. Negative indices count from the end; an index out of range is
+    OUT_OF_RANGE.
+
+      weight: [V, D]
+      indices: of any rank
+      padding_idx: the row that gets no gradient
+
+    T: f16, bf16, f32, f64.
+    """
+    return call(138, [weight, indices], [*_pack.optional(_pack.integer, padding_idx)])
+
+
 def full(shape: Sequence[int], value: float = 0.0, *, dtype: str = "f32") -> Tensor:
     """One value everywhere.
 
@@ -943,6 +1006,57 @@ def global_norm(xs: Sequence[Operand]) -> Tensor:
     return call(163, [*xs], [])
 
 
+def max_pool2d(x: Operand, kernel: Sequence[int], *, stride: Sequence[int] | None = None,
+               padding: Sequence[int] | None = None, dilation: Sequence[int] | None = None,
+               ceil_mode: bool = False,
+               auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> Tensor:
+    """The largest element of each window over the last two axes. Padding never wins. The first in row-major
+    order of equal elements is the one that gets the gradient; a NaN in the window is its result. OH = (H +
+    padding - dilation * (kernel - 1) - 1) / stride + 1, rounded down, and up for ceil_mode, in which no
+    window starts in the padding behind x.
+
+      x: [..., H, W], as [N, C, H, W]
+      kernel: rows and columns of a window, or one number for both
+      stride: steps of the window: rows and columns, or one for both; as kernel
+      padding: around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left,
+      bottom, right]; 0
+      dilation: distance of a window's elements in x: rows and columns, or one for both; 1
+      ceil_mode: also windows that reach past the padding, as long as they start before it
+      auto_pad: instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd
+      one at the end (upper) or in front (lower); valid: none
+
+    T: f16, bf16, f32, f64.
+    """
+    return call(170, [x], [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                           *_pack.optional(_pack.integers, padding),
+                           *_pack.optional(_pack.integers, dilation), *_pack.boolean(ceil_mode),
+                           *_pack.string(auto_pad)])
+
+
+def avg_pool2d(x: Operand, kernel: Sequence[int], *, stride: Sequence[int] | None = None,
+               padding: Sequence[int] | None = None, ceil_mode: bool = False,
+               count_include_pad: bool = True,
+               auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> Tensor:
+    """The mean of each window over the last two axes, in which padding is 0. OH = (H + padding - kernel) /
+    stride + 1, rounded down, and up for ceil_mode, in which no window starts in the padding behind x.
+
+      x: [..., H, W], as [N, C, H, W]
+      kernel: rows and columns of a window, or one number for both
+      stride: steps of the window: rows and columns, or one for both; as kernel
+      padding: around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left,
+      bottom, right]; 0
+      ceil_mode: also windows that reach past the padding, as long as they start before it
+      count_include_pad: whether the divisor counts the padding; what ceil_mode adds is never counted
+      auto_pad: instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd
+      one at the end (upper) or in front (lower); valid: none
+
+    T: f16, bf16, f32, f64.
+    """
+    return call(172, [x], [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                           *_pack.optional(_pack.integers, padding), *_pack.boolean(ceil_mode),
+                           *_pack.boolean(count_include_pad), *_pack.string(auto_pad)])
+
+
 for _function in (
     add,
     subtract,
@@ -1021,6 +1135,12 @@ for _function in (
     stop_gradient,
     pad,
     one_hot,
+    take,
+    take_along_axis,
+    scatter_add,
+    embedding,
     dropout,
+    max_pool2d,
+    avg_pool2d,
 ):
     setattr(Tensor, _function.__name__, _function)

@@ -1577,6 +1577,96 @@ static inline dlcore_tensor *dlcore_stack(dlcore_context *ctx, dlcore_tensor *co
   return dlcore_op_invoke(ctx, 131, xs, n_xs, words, n_words, &result, 1, 0) == DLCORE_OK ? result : NULL;
 }
 
+/* ---- Indexing -------------------------------------------------------------------------------- */
+
+/* The entries of x along one axis that indices name, in their order: y[a, i, b] = x[a, indices[i], b]. The
+ * axes of indices take the place of that axis. Negative indices count from the end; an index out of range is
+ * OUT_OF_RANGE.
+ *   x: rank 1 or more
+ *   indices: of any rank
+ *   axis: along which elements are picked
+ * Op 132; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_take(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *indices,
+                                         int64_t axis) {
+  int64_t words[1];
+  int32_t n_words = 0;
+  words[n_words++] = axis;
+  return dlcore_op_call2(ctx, 132, x, indices, words, n_words);
+}
+
+/* y[a, i, b] = x[a, indices[a, i, b], b], with i along one axis: the elements that, for instance, argsort or
+ * argmax with keepdims name. Other axes of x and indices broadcast. Negative indices count from the end; an
+ * index out of range is OUT_OF_RANGE.
+ *   x: rank 1 or more
+ *   indices: the rank of x
+ *   axis: along which elements are picked
+ * Op 133; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_take_along_axis(dlcore_context *ctx, dlcore_tensor *x,
+                                                    dlcore_tensor *indices, int64_t axis) {
+  int64_t words[1];
+  int32_t n_words = 0;
+  words[n_words++] = axis;
+  return dlcore_op_call2(ctx, 133, x, indices, words, n_words);
+}
+
+/* x with updates added to it: y[a, indices[a, i, b], b] += updates[a, i, b], with i along one axis. Other
+ * axes of indices may have size 1 and repeat, so that indices [E, 1] add whole rows of updates [E, F] to x
+ * [N, F]. Updates of one place are added in their order along the axis, f16 and bf16 in f32; integers wrap.
+ * Negative indices count from the end; an index out of range is OUT_OF_RANGE.
+ *   x: rank 1 or more
+ *   indices: the rank of x
+ *   updates: the sizes of x except along the axis
+ *   axis: along which indices count
+ * Op 135; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_scatter_add(dlcore_context *ctx, dlcore_tensor *x,
+                                                dlcore_tensor *indices, dlcore_tensor *updates,
+                                                int64_t axis) {
+  int64_t words[1];
+  int32_t n_words = 0;
+  words[n_words++] = axis;
+  return dlcore_op_call3(ctx, 135, x, indices, updates, words, n_words);
+}
+
+/* The rows of weight that indices name. Negative indices count from the end; an index out of range is
+ * OUT_OF_RANGE.
+ *   weight: [V, D]
+ *   indices: of any rank
+ * Op 138; T: f16, bf16, f32, f64; differentiable; composed of other ops */
+static inline dlcore_tensor *dlcore_embedding(dlcore_context *ctx, dlcore_tensor *weight,
+                                              dlcore_tensor *indices) {
+  return dlcore_op_call2(ctx, 138, weight, indices, NULL, 0);
+}
+
+typedef struct dlcore_embedding_options {
+  uint32_t struct_size;
+  uint8_t has_padding_idx;
+  int64_t padding_idx; /* the row that gets no gradient */
+} dlcore_embedding_options;
+
+static inline void dlcore_embedding_options_init(dlcore_embedding_options *options, size_t size) {
+  dlcore_embedding_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_embedding with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_embedding_ex(dlcore_context *ctx, dlcore_tensor *weight,
+                                                 dlcore_tensor *indices,
+                                                 const dlcore_embedding_options *options) {
+  dlcore_embedding_options o;
+  int64_t words[2];
+  int32_t n_words = 0;
+  dlcore_embedding_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "embedding", &o, sizeof o, options)) return NULL;
+  words[n_words++] = o.has_padding_idx != 0;
+  if (o.has_padding_idx) {
+    words[n_words++] = o.padding_idx;
+  }
+  return dlcore_op_call2(ctx, 138, weight, indices, words, n_words);
+}
+
 /* ---- Creation -------------------------------------------------------------------------------- */
 
 /* One value everywhere.
@@ -1854,6 +1944,161 @@ static inline dlcore_tensor *dlcore_global_norm(dlcore_context *ctx, dlcore_tens
   return dlcore_op_invoke(ctx, 163, xs, n_xs, NULL, 0, &result, 1, 0) == DLCORE_OK ? result : NULL;
 }
 
+/* ---- Pooling --------------------------------------------------------------------------------- */
+
+enum {
+  DLCORE_MAX_POOL2D_AUTO_PAD_NONE = 0,
+  DLCORE_MAX_POOL2D_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_MAX_POOL2D_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_MAX_POOL2D_AUTO_PAD_VALID = 3
+};
+/* The largest element of each window over the last two axes. Padding never wins. The first in row-major order
+ * of equal elements is the one that gets the gradient; a NaN in the window is its result. OH = (H + padding -
+ * dilation * (kernel - 1) - 1) / stride + 1, rounded down, and up for ceil_mode, in which no window starts in
+ * the padding behind x.
+ *   x: [..., H, W], as [N, C, H, W]
+ *   kernel: rows and columns of a window, or one number for both
+ * Op 170; T: f16, bf16, f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_max_pool2d(dlcore_context *ctx, dlcore_tensor *x, const int64_t *kernel,
+                                               int32_t n_kernel) {
+  int64_t words[33];
+  int32_t n_words = 0;
+  if (!dlcore_ops_is_list(ctx, "max_pool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  return dlcore_op_call1(ctx, 170, x, words, n_words);
+}
+
+typedef struct dlcore_max_pool2d_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; as kernel */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t has_dilation;
+  int32_t n_dilation;
+  int64_t dilation[16]; /* distance of a window's elements in x: rows and columns, or one for both; 1 */
+  uint8_t ceil_mode; /* default false; also windows that reach past the padding, as long as they start before it */
+  int32_t auto_pad; /* default none; instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none */
+} dlcore_max_pool2d_options;
+
+static inline void dlcore_max_pool2d_options_init(dlcore_max_pool2d_options *options, size_t size) {
+  dlcore_max_pool2d_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.ceil_mode = 0;
+  o.auto_pad = DLCORE_MAX_POOL2D_AUTO_PAD_NONE;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_max_pool2d with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_max_pool2d_ex(dlcore_context *ctx, dlcore_tensor *x,
+                                                  const int64_t *kernel, int32_t n_kernel,
+                                                  const dlcore_max_pool2d_options *options) {
+  dlcore_max_pool2d_options o;
+  int64_t words[139];
+  int32_t n_words = 0;
+  dlcore_max_pool2d_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "max_pool2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_is_list(ctx, "max_pool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "max_pool2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "max_pool2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "max_pool2d: n_dilation", o.n_dilation, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "max_pool2d: auto_pad", o.auto_pad, 3)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.has_dilation != 0;
+  if (o.has_dilation) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.dilation, o.n_dilation);
+  }
+  words[n_words++] = o.ceil_mode != 0;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  return dlcore_op_call1(ctx, 170, x, words, n_words);
+}
+
+enum {
+  DLCORE_AVG_POOL2D_AUTO_PAD_NONE = 0,
+  DLCORE_AVG_POOL2D_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_AVG_POOL2D_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_AVG_POOL2D_AUTO_PAD_VALID = 3
+};
+/* The mean of each window over the last two axes, in which padding is 0. OH = (H + padding - kernel) / stride
+ * + 1, rounded down, and up for ceil_mode, in which no window starts in the padding behind x.
+ *   x: [..., H, W], as [N, C, H, W]
+ *   kernel: rows and columns of a window, or one number for both
+ * Op 172; T: f16, bf16, f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_avg_pool2d(dlcore_context *ctx, dlcore_tensor *x, const int64_t *kernel,
+                                               int32_t n_kernel) {
+  int64_t words[33];
+  int32_t n_words = 0;
+  if (!dlcore_ops_is_list(ctx, "avg_pool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  return dlcore_op_call1(ctx, 172, x, words, n_words);
+}
+
+typedef struct dlcore_avg_pool2d_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; as kernel */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t ceil_mode; /* default false; also windows that reach past the padding, as long as they start before it */
+  uint8_t count_include_pad; /* default true; whether the divisor counts the padding; what ceil_mode adds is never counted */
+  int32_t auto_pad; /* default none; instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none */
+} dlcore_avg_pool2d_options;
+
+static inline void dlcore_avg_pool2d_options_init(dlcore_avg_pool2d_options *options, size_t size) {
+  dlcore_avg_pool2d_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.ceil_mode = 0;
+  o.count_include_pad = 1;
+  o.auto_pad = DLCORE_AVG_POOL2D_AUTO_PAD_NONE;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_avg_pool2d with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_avg_pool2d_ex(dlcore_context *ctx, dlcore_tensor *x,
+                                                  const int64_t *kernel, int32_t n_kernel,
+                                                  const dlcore_avg_pool2d_options *options) {
+  dlcore_avg_pool2d_options o;
+  int64_t words[106];
+  int32_t n_words = 0;
+  dlcore_avg_pool2d_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "avg_pool2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_is_list(ctx, "avg_pool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "avg_pool2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "avg_pool2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "avg_pool2d: auto_pad", o.auto_pad, 3)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.ceil_mode != 0;
+  words[n_words++] = o.count_include_pad != 0;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  return dlcore_op_call1(ctx, 172, x, words, n_words);
+}
+
 /* ---- Layers ---------------------------------------------------------------------------------- */
 
 enum {
@@ -2113,6 +2358,201 @@ static inline dlcore_module *dlcore_layer_norm_layer_ex(dlcore_context *ctx, int
 /* x as it is. */
 static inline dlcore_module *dlcore_identity_layer(dlcore_context *ctx) {
   return dlcore_module_create(ctx, 14, NULL, 0, NULL, 0);
+}
+
+enum {
+  DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_NONE = 0,
+  DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_VALID = 3
+};
+/* The largest element of each window.
+ *
+ * x is [N, C, H, W], the result [N, C, OH, OW], as of max_pool2d.
+ *   kernel: rows and columns of a window, or one number for both */
+static inline dlcore_module *dlcore_max_pool2d_layer(dlcore_context *ctx, const int64_t *kernel,
+                                                     int32_t n_kernel) {
+  int64_t words[33];
+  int32_t n_words = 0;
+  if (!dlcore_ops_is_list(ctx, "MaxPool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  return dlcore_module_create(ctx, 16, NULL, 0, words, n_words);
+}
+
+typedef struct dlcore_max_pool2d_layer_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; as kernel */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t has_dilation;
+  int32_t n_dilation;
+  int64_t dilation[16]; /* distance of a window's elements in x: rows and columns, or one for both; 1 */
+  uint8_t ceil_mode; /* default false; also windows that reach past the padding, as long as they start before it */
+  int32_t auto_pad; /* default none; instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none */
+} dlcore_max_pool2d_layer_options;
+
+static inline void dlcore_max_pool2d_layer_options_init(dlcore_max_pool2d_layer_options *options, size_t size) {
+  dlcore_max_pool2d_layer_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.ceil_mode = 0;
+  o.auto_pad = DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_NONE;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_max_pool2d_layer with every attribute; NULL options are the defaults. */
+static inline dlcore_module *dlcore_max_pool2d_layer_ex(dlcore_context *ctx, const int64_t *kernel,
+                                                        int32_t n_kernel,
+                                                        const dlcore_max_pool2d_layer_options *options) {
+  dlcore_max_pool2d_layer_options o;
+  int64_t words[139];
+  int32_t n_words = 0;
+  dlcore_max_pool2d_layer_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "MaxPool2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_is_list(ctx, "MaxPool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "MaxPool2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "MaxPool2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "MaxPool2d: n_dilation", o.n_dilation, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "MaxPool2d: auto_pad", o.auto_pad, 3)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.has_dilation != 0;
+  if (o.has_dilation) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.dilation, o.n_dilation);
+  }
+  words[n_words++] = o.ceil_mode != 0;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  return dlcore_module_create(ctx, 16, NULL, 0, words, n_words);
+}
+
+enum {
+  DLCORE_AVG_POOL2D_LAYER_AUTO_PAD_NONE = 0,
+  DLCORE_AVG_POOL2D_LAYER_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_AVG_POOL2D_LAYER_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_AVG_POOL2D_LAYER_AUTO_PAD_VALID = 3
+};
+/* The mean of each window.
+ *
+ * x is [N, C, H, W], the result [N, C, OH, OW], as of avg_pool2d.
+ *   kernel: rows and columns of a window, or one number for both */
+static inline dlcore_module *dlcore_avg_pool2d_layer(dlcore_context *ctx, const int64_t *kernel,
+                                                     int32_t n_kernel) {
+  int64_t words[33];
+  int32_t n_words = 0;
+  if (!dlcore_ops_is_list(ctx, "AvgPool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  return dlcore_module_create(ctx, 17, NULL, 0, words, n_words);
+}
+
+typedef struct dlcore_avg_pool2d_layer_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; as kernel */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* around x, at most half of what the kernel covers: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t ceil_mode; /* default false; also windows that reach past the padding, as long as they start before it */
+  uint8_t count_include_pad; /* default true; whether the divisor counts the padding; what ceil_mode adds is never counted */
+  int32_t auto_pad; /* default none; instead of padding. same_upper, same_lower: so much that OH is H / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none */
+} dlcore_avg_pool2d_layer_options;
+
+static inline void dlcore_avg_pool2d_layer_options_init(dlcore_avg_pool2d_layer_options *options, size_t size) {
+  dlcore_avg_pool2d_layer_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.ceil_mode = 0;
+  o.count_include_pad = 1;
+  o.auto_pad = DLCORE_AVG_POOL2D_LAYER_AUTO_PAD_NONE;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_avg_pool2d_layer with every attribute; NULL options are the defaults. */
+static inline dlcore_module *dlcore_avg_pool2d_layer_ex(dlcore_context *ctx, const int64_t *kernel,
+                                                        int32_t n_kernel,
+                                                        const dlcore_avg_pool2d_layer_options *options) {
+  dlcore_avg_pool2d_layer_options o;
+  int64_t words[106];
+  int32_t n_words = 0;
+  dlcore_avg_pool2d_layer_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "AvgPool2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_is_list(ctx, "AvgPool2d: kernel", kernel, n_kernel, 32)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "AvgPool2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "AvgPool2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "AvgPool2d: auto_pad", o.auto_pad, 3)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.ceil_mode != 0;
+  words[n_words++] = o.count_include_pad != 0;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  return dlcore_module_create(ctx, 17, NULL, 0, words, n_words);
+}
+
+/* The rows of the weight that x names.
+ *
+ * x holds integers below num_embeddings, of any shape; the result is [..., embedding_dim].
+ *   num_embeddings: rows of the weight
+ *   embedding_dim: size of a row */
+static inline dlcore_module *dlcore_embedding_layer(dlcore_context *ctx, int64_t num_embeddings,
+                                                    int64_t embedding_dim) {
+  int64_t words[2];
+  int32_t n_words = 0;
+  words[n_words++] = num_embeddings;
+  words[n_words++] = embedding_dim;
+  return dlcore_module_create(ctx, 18, NULL, 0, words, n_words);
+}
+
+typedef struct dlcore_embedding_layer_options {
+  uint32_t struct_size;
+  uint8_t has_padding_idx;
+  int64_t padding_idx; /* the row that gets no gradient, so that it stays as it starts */
+} dlcore_embedding_layer_options;
+
+static inline void dlcore_embedding_layer_options_init(dlcore_embedding_layer_options *options, size_t size) {
+  dlcore_embedding_layer_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_embedding_layer with every attribute; NULL options are the defaults. */
+static inline dlcore_module *dlcore_embedding_layer_ex(dlcore_context *ctx, int64_t num_embeddings,
+                                                       int64_t embedding_dim,
+                                                       const dlcore_embedding_layer_options *options) {
+  dlcore_embedding_layer_options o;
+  int64_t words[4];
+  int32_t n_words = 0;
+  dlcore_embedding_layer_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "Embedding", &o, sizeof o, options)) return NULL;
+  words[n_words++] = num_embeddings;
+  words[n_words++] = embedding_dim;
+  words[n_words++] = o.has_padding_idx != 0;
+  if (o.has_padding_idx) {
+    words[n_words++] = o.padding_idx;
+  }
+  return dlcore_module_create(ctx, 18, NULL, 0, words, n_words);
 }
 
 /* ---- Optimizers ------------------------------------------------------------------------------ */
