@@ -34,7 +34,7 @@ static void prepare_convolution(state *s) {
 }
 
 static dlcore_tensor *convolution(state *s) {
-  static const int64_t kWords[] = {/*stride*/ 1, 1, /*padding*/ 1, 1};
+  static const int64_t kWords[] = {/*no stride*/ 0, /*padding*/ 1, 1, 1};
   return dlcore_op_call3(s->ctx, s->op, s->x[0], s->x[1], s->x[2], kWords, 4);
 }
 

@@ -27,8 +27,8 @@ static void prepare_mlp(state *s) {
 
 static dlcore_module *convolution_layer(state *s, int64_t from, int64_t to) {
   const int32_t layer = find_entry(s, DLCORE_CATALOGUE_LAYERS, "Conv2d");
-  const int64_t words[] = {from, to, /*kernel*/ 2, 3, 3, /*stride*/ 1, 1, /*padding*/ 2, 1, 1};
-  return layer < 0 ? NULL : dlcore_module_create(s->ctx, layer, NULL, 0, words, 10);
+  const int64_t words[] = {from, to, /*kernel*/ 2, 3, 3, /*no stride*/ 0, /*padding*/ 1, 1, 1};
+  return layer < 0 ? NULL : dlcore_module_create(s->ctx, layer, NULL, 0, words, 9);
 }
 
 static dlcore_module *pooling_layer(state *s) {
