@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/tensor/tensor.h"
 
 namespace dlcore {
@@ -17,7 +17,7 @@ struct OpDef;
 
 // Where backward accumulates the gradient of a variable. Shared by the variable and its leaves.
 struct GradientSlot {
-  std::mutex lock;
+  Mutex lock;
   TensorRef gradient;
 };
 

@@ -132,7 +132,7 @@ void Device::free_block(void* address, uint64_t bytes, std::vector<QueueUse> use
     return;
   }
   try {
-    std::lock_guard<std::mutex> guard(pending_lock_);
+    std::lock_guard<Mutex> guard(pending_lock_);
     pending_.push_back({address, bytes, std::move(uses)});
   } catch (const std::bad_alloc&) {  // nowhere to note it: wait here
     while (!std::all_of(uses.begin(), uses.end(), done)) std::this_thread::yield();
@@ -150,7 +150,7 @@ void Device::give_back(std::vector<Pending>& blocks) noexcept {
 void Device::collect_passed() noexcept {
   std::vector<Pending> passed;
   try {
-    std::lock_guard<std::mutex> guard(pending_lock_);
+    std::lock_guard<Mutex> guard(pending_lock_);
     const auto first = std::partition(pending_.begin(), pending_.end(), [](const Pending& block) {
       return !std::all_of(block.uses.begin(), block.uses.end(),
                           [](const QueueUse& use) { return use.queue->passed(use.position); });
@@ -167,7 +167,7 @@ void Device::collect_passed() noexcept {
 void Device::wait_and_collect() {
   std::vector<QueueUse> uses;
   {
-    std::lock_guard<std::mutex> guard(pending_lock_);
+    std::lock_guard<Mutex> guard(pending_lock_);
     for (const Pending& block : pending_)
       uses.insert(uses.end(), block.uses.begin(), block.uses.end());
   }

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/base/handle.h"
+#include "core/base/mutex.h"
 #include "core/base/thread_pool.h"
 #include "core/device/device.h"
 #include "core/ops/registry.h"
@@ -95,7 +95,7 @@ class Engine : public Handle {
   std::unique_ptr<ThreadPool> threads_;
   uint64_t memory_limit_;
   Isa isa_;
-  std::mutex lock_;
+  Mutex lock_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<TensorPool*> leased_, orphans_;
   std::unique_ptr<CustomOps> custom_ops_;
