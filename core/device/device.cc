@@ -186,6 +186,8 @@ void* Device::allocate(uint64_t bytes) {
   void* address = nullptr;
   dlcore_failure failure = empty_failure();
   const dlcore_status status = api_.allocate(api_.self, bytes, &address, &failure);
+  if (status != DLCORE_OK && status != DLCORE_RESOURCE_EXHAUSTED)
+    check_device(status, failure, fmt::format("device '{}'", name_).c_str());
   if (status != DLCORE_OK || address == nullptr) {
     fail(DLCORE_RESOURCE_EXHAUSTED, "device '{}' cannot allocate {} bytes", name_, bytes);
   }
