@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents: docs/check.py [BUILD]. C code that guide-c.md quotes is in guide.c, the programs in
-README.md, plugins.md and guide.c compile, links lead somewhere, tests that reliability.md names exist; with a build
+"""Checks the documents: docs/check.py [BUILD]. C code that guide-c.md and embedding.md quote is in guide.c and
+in tests/small/program.c, the programs in README.md, plugins.md and guide.c compile, links lead somewhere, tests that reliability.md names exist; with a build
 directory, guide.c runs and finds that everything in it holds."""
 
 import re
@@ -24,10 +24,11 @@ def plain(code):
 
 
 def quotations():
-    program = "\n".join(plain((ROOT / "docs/guide.c").read_text(encoding="utf-8")))
-    for code in blocks(ROOT / "docs/guide-c.md", "c"):
-        lines = plain(code)
-        yield f"guide-c.md: {lines[0]}", "\n".join(lines) in program
+    for name, source in (("guide-c.md", "docs/guide.c"), ("embedding.md", "tests/small/program.c")):
+        program = "\n".join(plain((ROOT / source).read_text(encoding="utf-8")))
+        for code in blocks(ROOT / "docs" / name, "c"):
+            lines = plain(code)
+            yield f"{name}: {lines[0]}", "\n".join(lines) in program
 
 
 def programs(build, scratch):

@@ -12,7 +12,13 @@ packages=(
   clang valgrind dataset-fashion-mnist
 )
 
-installed() { [ "$(dpkg-query -W -f='${db:Status-Status}\n' "$@" 2>/dev/null | grep -c '^installed$')" -eq $# ]; }
+# For tools/aarch64.ini. The foreign architecture serves the libraries that are linked.
+arm_packages=(g++-aarch64-linux-gnu qemu-user-static zlib1g-dev:arm64)
+
+# Once for each name, of whatever architecture: there may be several of a library's.
+installed() {
+  [ "$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sort -u | grep -c ' installed$')" -eq $# ]
+}
 
 # Debian splits clang's sanitizer runtime into a package of its own; Ubuntu's older releases do not.
 missing_runtime() {
@@ -48,13 +54,23 @@ setup() {
   if [ -n "$name" ]; then install_packages "$name" || return 1; fi
 }
 
-# build_in DIRECTORY MESON_OPTION... : configures it once, then compiles what changed.
+# What compiling for Arm and running that here needs; Debian only.
+setup_arm() {
+  local as_root=()
+  installed "${arm_packages[@]}" && return
+  if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
+  "${as_root[@]}" dpkg --add-architecture arm64 || return 1
+  install_packages "${arm_packages[@]}"
+}
+
+# build_in DIRECTORY MESON_OPTION... [-- TARGET...] : configures it once, then compiles what changed.
 build_in() {
-  local directory=$1 log
+  local directory=$1 options=() log
   shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
   log=$(mktemp)
-  if ! { [ -f "$directory/build.ninja" ] || meson setup "$directory" "$@"; } >"$log" 2>&1 ||
-    ! ninja -C "$directory" >>"$log" 2>&1; then
+  if ! { [ -f "$directory/build.ninja" ] || meson setup "$directory" "${options[@]}"; } >"$log" 2>&1 ||
+    ! ninja -C "$directory" "${@:2}" >>"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     return 1

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/cpu_device.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -65,7 +66,10 @@ struct CpuDevice {
   ThreadPool* pool;
   bool own_matmul_only;
   std::vector<dlcore_kernel> kernels;
+  std::shared_ptr<const HostMemory> memory;  // nullptr for the system's
 };
+
+constexpr uint64_t kAlignment = 64;
 
 // Kernels for any instruction set first, then those of the one in use, which are preferred.
 std::vector<dlcore_kernel> kernels_for(int64_t target) {
@@ -81,16 +85,36 @@ std::vector<dlcore_kernel> kernels_for(int64_t target) {
   return kernels;
 }
 
-dlcore_status allocate(void*, uint64_t bytes, void** address, dlcore_failure*) {
-  constexpr uint64_t kAlignment = 64;
+dlcore_status allocate_from(const HostMemory& memory, uint64_t bytes, void** address,
+                            dlcore_failure* failure) {
+  void* const given = memory.allocate(memory.user_data, bytes, kAlignment);
+  if (given == nullptr) return DLCORE_RESOURCE_EXHAUSTED;
+  if (reinterpret_cast<uintptr_t>(given) % kAlignment == 0) {
+    *address = given;
+    return DLCORE_OK;
+  }
+  memory.deallocate(memory.user_data, given, bytes);
+  std::snprintf(failure->message, sizeof failure->message,
+                "the program's allocator returned address %p, expected a multiple of %d", given,
+                static_cast<int>(kAlignment));
+  return DLCORE_FAILED_PRECONDITION;
+}
+
+dlcore_status allocate(void* self, uint64_t bytes, void** address, dlcore_failure* failure) {
   if (bytes > UINT64_MAX - kAlignment) return DLCORE_RESOURCE_EXHAUSTED;
   const uint64_t padded =
       bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const HostMemory* const memory = static_cast<CpuDevice*>(self)->memory.get();
+  if (memory != nullptr) return allocate_from(*memory, padded, address, failure);
   *address = std::aligned_alloc(kAlignment, padded);
   return *address != nullptr ? DLCORE_OK : DLCORE_RESOURCE_EXHAUSTED;
 }
 
-void deallocate(void*, void* address, uint64_t) { std::free(address); }
+void deallocate(void* self, void* address, uint64_t bytes) {
+  const HostMemory* const memory = static_cast<CpuDevice*>(self)->memory.get();
+  if (memory == nullptr) return std::free(address);
+  memory->deallocate(memory->user_data, address, bytes);
+}
 
 dlcore_status queue_open(void* self, void** queue, dlcore_failure*) {
   auto* device = static_cast<CpuDevice*>(self);
@@ -131,6 +155,7 @@ BuiltInDevice make_device(ThreadPool& pool, const EngineOptions& options) {
   const Isa isa = choose_isa(options.isa);
   auto device = std::make_shared<CpuDevice>();
   device->pool = &pool;
+  device->memory = options.host_memory;
   device->own_matmul_only = options.isa != Isa::kBest;
   device->kernels = kernels_for(target_of(isa));
   use_blas_from_many_threads();

@@ -11,7 +11,7 @@ extern "C" void openblas_set_num_threads(int threads);
 namespace dlcore::cpu {
 namespace {
 
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
 bool processor_has(Isa isa) {
   __builtin_cpu_init();
   switch (isa) {
@@ -30,6 +30,9 @@ bool processor_has(Isa isa) {
 bool processor_has(Isa isa) { return isa == Isa::kBaseline; }
 #endif
 
+// Builds may leave instruction sets out.
+bool compiled(Isa isa) { return (HWY_TARGETS & target_of(isa)) != 0; }
+
 const char* name_of(Isa isa) {
   return isa == Isa::kAvx512 ? "AVX-512" : isa == Isa::kAvx2 ? "AVX2" : "baseline";
 }
@@ -39,7 +42,7 @@ const char* name_of(Isa isa) {
 Isa choose_isa(Isa asked) {
   if (asked == Isa::kBest) {
     for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
-      if (processor_has(isa)) return isa;
+      if (compiled(isa) && processor_has(isa)) return isa;
     }
     return Isa::kBaseline;
   }
@@ -47,11 +50,15 @@ Isa choose_isa(Isa asked) {
     fail(DLCORE_UNAVAILABLE, "engine_open: the processor lacks the instruction set {}",
          name_of(asked));
   }
+  if (!compiled(asked)) {
+    fail(DLCORE_UNAVAILABLE, "engine_open: this build lacks the instruction set {}",
+         name_of(asked));
+  }
   return asked;
 }
 
 int64_t target_of(Isa isa) {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
   if (isa == Isa::kAvx512) return HWY_AVX3;
   if (isa == Isa::kAvx2) return HWY_AVX2;
 #else

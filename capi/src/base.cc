@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dlcore/base.h"
 
+#include <bit>
+#include <climits>
 #include <cstring>
+#include <limits>
 
 #include "core/tensor/dtype.h"
 
 using namespace dlcore;
+
+// What the library takes for granted: packed attributes and files are little-endian, sizes and
+// addresses have 64 bits, floats are those of IEEE 754.
+static_assert(std::endian::native == std::endian::little);
+static_assert(sizeof(void*) == 8 && sizeof(size_t) == 8);
+static_assert(CHAR_BIT == 8 && std::numeric_limits<float>::is_iec559 &&
+              std::numeric_limits<double>::is_iec559);
 
 const char* dlcore_status_name(dlcore_status code) {
   static constexpr const char* kNames[] = {"OK",
@@ -58,6 +68,15 @@ const char* dlcore_build_info(void) {
          ", blas openblas"
 #else
          ", blas none"
+#endif
+#if DLCORE_NO_THREADS
+         ", threads none"
+#endif
+#if DLCORE_NO_PLUGINS
+         ", plugins none"
+#endif
+#if defined(HWY_COMPILE_ONLY_STATIC)
+         ", instruction sets baseline"
 #endif
 #if defined(__SANITIZE_ADDRESS__)
          ", address sanitizer"

@@ -74,6 +74,12 @@ EngineOptions options_of(const dlcore_engine_options* given) {
   return options;
 }
 
+dlcore_engine* open_engine(const EngineOptions& options) {
+  Ref<Engine> engine = make_ref<Engine>(options, cpu::make_device);
+  engine->give_to_program();
+  return reinterpret_cast<dlcore_engine*>(engine.leak());
+}
+
 }  // namespace
 
 void dlcore_engine_options_init(dlcore_engine_options* options, uint64_t size) {
@@ -81,10 +87,32 @@ void dlcore_engine_options_init(dlcore_engine_options* options, uint64_t size) {
 }
 
 dlcore_engine* dlcore_engine_open(const dlcore_engine_options* options, dlcore_error** error) {
+  return without_context<dlcore_engine*>(error, nullptr,
+                                         [&] { return open_engine(options_of(options)); });
+}
+
+dlcore_engine* dlcore_engine_open_with_allocator(const dlcore_engine_options* options,
+                                                 dlcore_allocate_fn allocate,
+                                                 dlcore_deallocate_fn deallocate, void* user_data,
+                                                 void (*destroy)(void* user_data),
+                                                 dlcore_error** error) {
   return without_context<dlcore_engine*>(error, nullptr, [&] {
-    Ref<Engine> engine = make_ref<Engine>(options_of(options), cpu::make_device);
-    engine->give_to_program();
-    return reinterpret_cast<dlcore_engine*>(engine.leak());
+    std::unique_ptr<HostMemory> memory(new (std::nothrow) HostMemory);
+    if (memory == nullptr) {
+      if (destroy != nullptr) destroy(user_data);
+      throw std::bad_alloc();
+    }
+    memory->user_data = user_data;
+    memory->destroy = destroy;  // from here on whatever fails
+    memory->allocate = allocate;
+    memory->deallocate = deallocate;
+    std::shared_ptr<const HostMemory> shared = std::move(memory);
+    need_pointer(reinterpret_cast<const void*>(allocate), "engine_open_with_allocator", "allocate");
+    need_pointer(reinterpret_cast<const void*>(deallocate), "engine_open_with_allocator",
+                 "deallocate");
+    EngineOptions settings = options_of(options);
+    settings.host_memory = std::move(shared);
+    return open_engine(settings);
   });
 }
 

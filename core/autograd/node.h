@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "core/base/mutex.h"
 #include "core/base/small_vector.h"
 #include "core/tensor/tensor.h"
 
@@ -17,7 +17,7 @@ struct OpDef;
 
 // Where backward accumulates the gradient of a variable. Shared by the variable and its leaves.
 struct GradientSlot {
-  std::mutex lock;
+  Mutex lock;
   TensorRef gradient;
 };
 

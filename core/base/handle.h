@@ -7,9 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <utility>
+
+#include "core/base/mutex.h"
 
 namespace dlcore {
 
@@ -93,7 +94,7 @@ class SlotPool {
   void reserve(int64_t n);
   int64_t live() const;
 
-  std::mutex lock;  // for pools that several threads take from
+  Mutex lock;  // for pools that several threads take from
 
  private:
   void grow();
@@ -119,7 +120,7 @@ T* make_handle(Args&&... args) {
   SlotPool& pool = shared_pool<T>;
   void* slot;
   {
-    std::lock_guard<std::mutex> guard(pool.lock);
+    std::lock_guard<Mutex> guard(pool.lock);
     slot = pool.take();
   }
   T* object;

@@ -86,7 +86,7 @@ void Loader::make_order() {
 }
 
 Loader::Batch Loader::next(Context& ctx) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   if (ended_) {
     ended_ = false;
     next_ = 0;
@@ -110,7 +110,7 @@ void Loader::seek(int64_t epoch, int64_t batch) {
   if (batch < 0 || batch > batches()) {
     fail(DLCORE_OUT_OF_RANGE, "loader_seek: batch is {}, but an epoch has {}", batch, batches());
   }
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   epoch_ = epoch;
   next_ = batch;
   ended_ = false;

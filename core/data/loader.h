@@ -3,10 +3,10 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/data/column.h"
 #include "core/engine/engine.h"
 
@@ -48,7 +48,7 @@ class Loader : public ObjectHandle {
   const std::string name_;
   const uint64_t seed_;
 
-  std::mutex lock_;  // what follows
+  Mutex lock_;  // what follows
   std::atomic<int64_t> epoch_{0};
   int64_t next_ = 0;            // batch
   bool ended_ = false;          // the end of the epoch has been reported

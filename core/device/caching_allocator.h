@@ -6,11 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 
 namespace dlcore {
 
@@ -87,7 +87,7 @@ class CachingAllocator {
   std::string describe_use() const;
 
   MemorySource& source_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<SizeClass> classes_;
   uint64_t requested_bytes_ = 0;  // being asked of the source
   int64_t fail_after_ = 0;

@@ -131,7 +131,7 @@ void Device::free_block(void* address, uint64_t bytes, std::vector<QueueUse> use
     return;
   }
   try {
-    std::lock_guard<std::mutex> guard(pending_lock_);
+    std::lock_guard<Mutex> guard(pending_lock_);
     pending_.push_back({address, bytes, std::move(uses)});
   } catch (const std::bad_alloc&) {  // nowhere to note it: wait here
     while (!std::all_of(uses.begin(), uses.end(), done)) std::this_thread::yield();
@@ -149,7 +149,7 @@ void Device::give_back(std::vector<Pending>& blocks) noexcept {
 void Device::collect_passed() noexcept {
   std::vector<Pending> passed;
   try {
-    std::lock_guard<std::mutex> guard(pending_lock_);
+    std::lock_guard<Mutex> guard(pending_lock_);
     const auto first = std::partition(pending_.begin(), pending_.end(), [](const Pending& block) {
       return !std::all_of(block.uses.begin(), block.uses.end(),
                           [](const QueueUse& use) { return use.queue->passed(use.position); });
@@ -166,7 +166,7 @@ void Device::collect_passed() noexcept {
 void Device::wait_and_collect() {
   std::vector<QueueUse> uses;
   {
-    std::lock_guard<std::mutex> guard(pending_lock_);
+    std::lock_guard<Mutex> guard(pending_lock_);
     for (const Pending& block : pending_)
       uses.insert(uses.end(), block.uses.begin(), block.uses.end());
   }
@@ -185,6 +185,8 @@ void* Device::allocate(uint64_t bytes) {
   void* address = nullptr;
   dlcore_failure failure = empty_failure();
   const dlcore_status status = api_.allocate(api_.self, bytes, &address, &failure);
+  if (status != DLCORE_OK && status != DLCORE_RESOURCE_EXHAUSTED)
+    check_device(status, failure, fmt::format("device '{}'", name_).c_str());
   if (status != DLCORE_OK || address == nullptr) {
     fail(DLCORE_RESOURCE_EXHAUSTED, "device '{}' cannot allocate {} bytes", name_, bytes);
   }

@@ -5,10 +5,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/device/caching_allocator.h"
 #include "core/tensor/dtype.h"
 #include "dlcore/plugin.h"
@@ -91,7 +91,7 @@ class Device final : public MemorySource {
   std::vector<const dlcore_kernel*> table_;    // [op][dtype]
   std::vector<const dlcore_kernel*> earlier_;  // by position in api_.kernels
   CachingAllocator allocator_;
-  std::mutex pending_lock_;
+  Mutex pending_lock_;
   std::vector<Pending> pending_;
 };
 

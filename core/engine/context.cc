@@ -11,7 +11,7 @@
 namespace dlcore {
 namespace {
 // Objects change owners rarely, and from any thread.
-constinit std::mutex ownership_lock;
+constinit Mutex ownership_lock;
 }  // namespace
 
 Context::Context(Ref<Engine> engine, Device& device, uint64_t seed, uint64_t flags)
@@ -42,7 +42,7 @@ Context::~Context() {
   levels.clear();
   std::vector<ObjectHandle*> owned;
   {
-    std::lock_guard<std::mutex> guard(ownership_lock);
+    std::lock_guard<Mutex> guard(ownership_lock);
     owned.swap(owned_);
     for (ObjectHandle* object : owned) object->owner = nullptr;
   }
@@ -186,13 +186,13 @@ Tensor* Context::give(TensorRef tensor) {
 }
 
 void Context::own_object(ObjectHandle* object) {
-  std::lock_guard<std::mutex> guard(ownership_lock);
+  std::lock_guard<Mutex> guard(ownership_lock);
   owned_.push_back(object);
   object->owner = this;
 }
 
 void Context::disown_object(ObjectHandle* object) {
-  std::lock_guard<std::mutex> guard(ownership_lock);
+  std::lock_guard<Mutex> guard(ownership_lock);
   if (object->owner == nullptr) return;
   std::erase(object->owner->owned_, object);
   object->owner = nullptr;

@@ -12,7 +12,7 @@ namespace {
 
 // Pools that no engine uses now. They are never destroyed, so that old handles can be recognised.
 struct PoolStock {
-  std::mutex lock;
+  Mutex lock;
   TensorPool* first = nullptr;
 };
 constinit PoolStock pool_stock;
@@ -39,7 +39,7 @@ void Engine::shut_down() {
 }
 
 Device* Engine::find_device(std::string_view name) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   for (auto& d : devices_) {
     if (d->name() == name) return d.get();
   }
@@ -54,12 +54,12 @@ Device& Engine::device(std::string_view name) {
 }
 
 int64_t Engine::device_count() {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   return static_cast<int64_t>(devices_.size());
 }
 
 Device* Engine::device_at(int64_t index) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   return index >= 0 && index < static_cast<int64_t>(devices_.size())
              ? devices_[static_cast<size_t>(index)].get()
              : nullptr;
@@ -74,7 +74,7 @@ std::string Engine::device_names() {
 void Engine::add_device(const dlcore_device_api& api, std::shared_ptr<void> owner) {
   if (find_device(api.name) != nullptr)
     fail(DLCORE_ALREADY_EXISTS, "device '{}' exists already", api.name);
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   const int index = static_cast<int>(devices_.size());
   devices_.push_back(std::make_unique<Device>(api, index, memory_limit_, std::move(owner)));
 }
@@ -82,21 +82,21 @@ void Engine::add_device(const dlcore_device_api& api, std::shared_ptr<void> owne
 TensorPool* Engine::lease_pool() {
   TensorPool* pool = nullptr;
   {
-    std::lock_guard<std::mutex> guard(pool_stock.lock);
+    std::lock_guard<Mutex> guard(pool_stock.lock);
     if (pool_stock.first != nullptr) {
       pool = pool_stock.first;
       pool_stock.first = pool->next;
     }
   }
   if (pool == nullptr) pool = new TensorPool;
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   leased_.push_back(pool);
   return pool;
 }
 
 void Engine::return_pool(TensorPool* pool) {
   {
-    std::lock_guard<std::mutex> guard(lock_);
+    std::lock_guard<Mutex> guard(lock_);
     std::erase(leased_, pool);
     orphans_.push_back(pool);
   }
@@ -110,11 +110,11 @@ void Engine::end_orphanage(TensorPool* pool) {
   Engine* engine = pool->orphan_of.exchange(nullptr, std::memory_order_seq_cst);
   if (engine == nullptr) return;  // somebody else saw it empty, too
   {
-    std::lock_guard<std::mutex> guard(engine->lock_);
+    std::lock_guard<Mutex> guard(engine->lock_);
     std::erase(engine->orphans_, pool);
   }
   {
-    std::lock_guard<std::mutex> guard(pool_stock.lock);
+    std::lock_guard<Mutex> guard(pool_stock.lock);
     pool->next = pool_stock.first;
     pool_stock.first = pool;
   }
@@ -122,7 +122,7 @@ void Engine::end_orphanage(TensorPool* pool) {
 }
 
 int64_t Engine::live_tensors() {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   int64_t n = 0;
   for (TensorPool* pool : leased_) n += pool->live();
   for (TensorPool* pool : orphans_) n += pool->live();

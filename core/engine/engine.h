@@ -6,14 +6,15 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/base/handle.h"
+#include "core/base/mutex.h"
 #include "core/base/thread_pool.h"
 #include "core/device/device.h"
 #include "core/ops/registry.h"
+#include "dlcore/engine.h"
 
 namespace dlcore {
 
@@ -30,10 +31,26 @@ struct TensorPool : SlotPool {
 
 enum class Isa : int32_t { kBest = 0, kBaseline = 1, kAvx2 = 2, kAvx512 = 3 };
 
+// Where the CPU device takes memory from, when the program gives it.
+struct HostMemory {
+  dlcore_allocate_fn allocate = nullptr;
+  dlcore_deallocate_fn deallocate = nullptr;
+  void* user_data = nullptr;
+  void (*destroy)(void*) = nullptr;
+
+  HostMemory() = default;
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  ~HostMemory() {
+    if (destroy != nullptr) destroy(user_data);
+  }
+};
+
 struct EngineOptions {
   int threads = 0;
   uint64_t memory_limit = 0;
   Isa isa = Isa::kBest;
+  std::shared_ptr<const HostMemory> host_memory;  // nullptr for the system's
 };
 
 // Makes the CPU device's functions; given by the layer above, since the core knows no backend.
@@ -95,7 +112,7 @@ class Engine : public Handle {
   std::unique_ptr<ThreadPool> threads_;
   uint64_t memory_limit_;
   Isa isa_;
-  std::mutex lock_;
+  Mutex lock_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<TensorPool*> leased_, orphans_;
   std::unique_ptr<CustomOps> custom_ops_;

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/engine/context.h"
 #include "core/graph/passes/pass.h"
 #include "core/graph/verify.h"
@@ -31,8 +31,8 @@ std::string dims_text(const Graph& graph, const Dims& dims) {
 
 // Keeps other runs that update the same variables out. `ordered` by address, so that nobody waits
 // in a circle.
-std::vector<std::unique_lock<std::mutex>> lock_runs(std::span<Variable* const> ordered) {
-  std::vector<std::unique_lock<std::mutex>> locks;
+std::vector<std::unique_lock<Mutex>> lock_runs(std::span<Variable* const> ordered) {
+  std::vector<std::unique_lock<Mutex>> locks;
   locks.reserve(ordered.size());
   for (Variable* v : ordered) locks.emplace_back(v->run_lock());
   return locks;

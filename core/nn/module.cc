@@ -2,9 +2,9 @@
 #include "core/nn/module.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "core/base/error.h"
+#include "core/base/mutex.h"
 #include "core/base/named_stream.h"
 #include "core/engine/context.h"
 
@@ -16,7 +16,7 @@ constexpr int kMaxHeight = 256;
 
 // Guards every link from a child to its parent. Taken when trees are built, first used and taken
 // apart.
-constinit std::mutex tree_lock;
+constinit Mutex tree_lock;
 
 std::string joined(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
@@ -73,7 +73,7 @@ Module::Module(Context& ctx, const LayerDef& layer, std::span<Module* const> chi
 }
 
 void Module::adopt_children() {
-  std::lock_guard<std::mutex> guard(tree_lock);
+  std::lock_guard<Mutex> guard(tree_lock);
   for (size_t i = 0; i < children_.size(); ++i) {
     Module& child = *children_[i];
     if (&child.engine() != &engine()) {
@@ -98,13 +98,13 @@ void Module::adopt_children() {
 }
 
 Module::~Module() {
-  std::lock_guard<std::mutex> guard(tree_lock);
+  std::lock_guard<Mutex> guard(tree_lock);
   for (Lent<Module>& child : children_) child->parent_ = nullptr;
 }
 
 void Module::resolve() {
   if (resolved_.load(std::memory_order_acquire)) return;
-  std::lock_guard<std::mutex> guard(tree_lock);
+  std::lock_guard<Mutex> guard(tree_lock);
   Module* root = this;
   while (root->parent_ != nullptr) root = root->parent_;
   root->make_variables(root->seed_, root->number_, "");

@@ -79,7 +79,7 @@ void CustomOp::describe(int32_t n_inputs, int32_t n_outputs, int32_t n_attrs) {
 }
 
 int32_t CustomOps::add(std::unique_ptr<CustomOp> op) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   for (const auto& other : ops_) {
     if (other->name == op->name)
       fail(DLCORE_ALREADY_EXISTS, "op_register: an op '{}' exists already", op->name);
@@ -90,14 +90,14 @@ int32_t CustomOps::add(std::unique_ptr<CustomOp> op) {
 }
 
 const OpDef* CustomOps::find(int32_t number) const {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   const int64_t index = int64_t{number} - kFirstNumber;
   if (index < 0 || index >= static_cast<int64_t>(ops_.size())) return nullptr;
   return &ops_[static_cast<size_t>(index)]->def;
 }
 
 const OpDef* CustomOps::find(std::string_view name) const {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   for (const auto& op : ops_) {
     if (op->name == name) return &op->def;
   }

@@ -4,10 +4,10 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
+#include "core/base/mutex.h"
 #include "core/ops/rules.h"
 #include "core/ops/schema.h"
 #include "dlcore/op.h"
@@ -45,7 +45,7 @@ class CustomOps {
   const OpDef* find(std::string_view name) const;
 
  private:
-  mutable std::mutex lock_;
+  mutable Mutex lock_;
   std::deque<std::unique_ptr<CustomOp>> ops_;
 };
 

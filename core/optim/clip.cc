@@ -32,7 +32,7 @@ TensorRef Optimizer::clip_gradients(Context& ctx, double max_norm) {
   if (!(max_norm > 0)) {
     invalid("optimizer_clip_gradients: max_norm is {}, expected more than 0", max_norm);
   }
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   const ModeGuard modes(ctx);
   ctx.recording = false;
   std::vector<Value> gradients;

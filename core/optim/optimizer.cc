@@ -59,7 +59,7 @@ Optimizer::Optimizer(Context& ctx, const OptimizerDef& definition, std::span<Mod
 
 void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
                           std::span<const int64_t> attrs) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   const char* what = definition_.function;
   const std::span<const AttrDef> defs = attr_defs(definition_);
   const Words words = completed(what, defs, attrs, attrs_);
@@ -101,19 +101,19 @@ void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
 }
 
 void Optimizer::zero_gradients(Context& ctx) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   for (Group& group : groups_) {
     for (Parameter& p : group.parameters) p.variable->set_gradient(ctx, nullptr);
   }
 }
 
 int64_t Optimizer::group_count() const {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   return static_cast<int64_t>(groups_.size());
 }
 
 Variable& Optimizer::learning_rate(int64_t group) const {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   if (group < 0 || group >= static_cast<int64_t>(groups_.size())) {
     fail(DLCORE_OUT_OF_RANGE, "optimizer_learning_rate: group is {}, but there are {}", group,
          groups_.size());
@@ -140,12 +140,12 @@ std::vector<Variable*> Optimizer::state_in_order() const {
 }
 
 int64_t Optimizer::variable_count() const {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   return static_cast<int64_t>(state_in_order().size());
 }
 
 Variable& Optimizer::variable(int64_t index) const {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   const std::vector<Variable*> all = state_in_order();
   if (index < 0 || index >= static_cast<int64_t>(all.size())) {
     fail(DLCORE_OUT_OF_RANGE, "optimizer_variable: index is {}, but there are {}", index,

@@ -3,10 +3,10 @@
 // all.
 #pragma once
 
-#include <mutex>
 #include <set>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/engine/engine.h"
 #include "core/engine/lent.h"
 #include "core/optim/definition.h"
@@ -57,7 +57,7 @@ class Optimizer : public ObjectHandle {
 
   const OptimizerDef& definition_;
   Words attrs_;
-  mutable std::mutex lock_;  // the groups
+  mutable Mutex lock_;  // the groups
   std::vector<Group> groups_;
   std::set<const Variable*> members_;
   Counted counted_;

@@ -235,7 +235,7 @@ class CapturedStep {
 }  // namespace
 
 void Optimizer::step(Context& ctx, bool keep_gradients) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   const ModeGuard modes(ctx);
   ctx.recording = false;
   const OpDef& op = op_of(ctx, definition_.op);

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/tensor/variable.h"
 
 namespace dlcore {
@@ -28,7 +28,7 @@ class LockedVariables {
 
  private:
   std::vector<Variable*> variables_;
-  std::vector<std::unique_lock<std::mutex>> locks_;
+  std::vector<std::unique_lock<Mutex>> locks_;
 };
 
 }  // namespace dlcore

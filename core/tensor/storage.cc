@@ -31,7 +31,7 @@ Storage::~Storage() {
 
 void Storage::wait_for_write(DeviceQueue& queue) {
   if (!uses_) return;
-  std::lock_guard<std::mutex> guard(uses_->lock);
+  std::lock_guard<Mutex> guard(uses_->lock);
   const QueueUse& write = uses_->all[0];
   if (write.queue && write.queue.get() != &queue) queue.wait_for(*write.queue, write.position);
 }
@@ -40,7 +40,7 @@ void Storage::before_read(const std::shared_ptr<DeviceQueue>& queue) {
   if (!uses_) return;
   wait_for_write(*queue);
   std::vector<QueueUse> over;  // closing their queues may take long: not under the lock
-  std::lock_guard<std::mutex> guard(uses_->lock);
+  std::lock_guard<Mutex> guard(uses_->lock);
   std::vector<QueueUse>& all = uses_->all;
   for (size_t i = 1; i < all.size(); ++i) {
     if (all[i].queue != queue) continue;
@@ -58,7 +58,7 @@ void Storage::before_read(const std::shared_ptr<DeviceQueue>& queue) {
 
 void Storage::before_write(DeviceQueue& queue) {
   if (!uses_) return;
-  std::lock_guard<std::mutex> guard(uses_->lock);
+  std::lock_guard<Mutex> guard(uses_->lock);
   for (const QueueUse& use : uses_->all) {
     if (use.queue && use.queue.get() != &queue) queue.wait_for(*use.queue, use.position);
   }
@@ -66,7 +66,7 @@ void Storage::before_write(DeviceQueue& queue) {
 
 void Storage::after_read(const DeviceQueue& queue) noexcept {
   if (!uses_) return;
-  std::lock_guard<std::mutex> guard(uses_->lock);
+  std::lock_guard<Mutex> guard(uses_->lock);
   for (size_t i = 1; i < uses_->all.size(); ++i) {
     if (uses_->all[i].queue.get() == &queue) uses_->all[i].position = queue.position();
   }
@@ -74,7 +74,7 @@ void Storage::after_read(const DeviceQueue& queue) noexcept {
 
 void Storage::after_write(const std::shared_ptr<DeviceQueue>& queue) noexcept {
   if (!uses_) return;
-  std::lock_guard<std::mutex> guard(uses_->lock);
+  std::lock_guard<Mutex> guard(uses_->lock);
   uses_->all.erase(uses_->all.begin() + 1, uses_->all.end());
   uses_->all[0] = {queue, queue->position()};
 }

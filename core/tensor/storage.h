@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/base/mutex.h"
 #include "core/device/device.h"
 
 namespace dlcore {
@@ -40,7 +40,7 @@ class Storage {
 
  private:
   struct Uses {
-    std::mutex lock;
+    Mutex lock;
     // First the last write, without a queue when there was none; then reads since, one for each
     // queue, at position 0 while they are being put there.
     std::vector<QueueUse> all = std::vector<QueueUse>(1);

@@ -32,7 +32,7 @@ Variable::Variable(Engine& engine, std::string name, Dtype dtype, const Dims& sh
       counted_(engine, engine.live.variables) {}
 
 void Variable::set_initial(uint64_t seed, uint64_t stream) {
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   initial_.seed = seed;
   initial_.stream = stream;
 }
@@ -97,7 +97,7 @@ bool Variable::sole_owner_locked() {
 
 TensorRef Variable::value(Context& ctx) {
   if (ctx.capture) return ctx.capture->value(ctx, *this);
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   value_locked(ctx);
   return value_;
 }
@@ -105,7 +105,7 @@ TensorRef Variable::value(Context& ctx) {
 TensorRef Variable::read(Context& ctx) {
   const bool as_leaf = ctx.recording && trainable() && ctx.recording_below > 0;
   if (ctx.capture) return as_leaf ? ctx.capture->leaf(ctx, *this) : ctx.capture->value(ctx, *this);
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   value_locked(ctx);
   // What leaves the variable is an alias: the program's handles must not count as users of the cell
   // itself.
@@ -134,7 +134,7 @@ void Variable::assign(Context& ctx, Tensor& value) {
   if (value.symbolic()) invalid("variable_assign: '{}' is given a value of a capture", name_);
   TensorRef stored = new_alias(ctx, value);
   stored->weak = false;
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   store_locked(std::move(stored));
 }
 
@@ -149,14 +149,14 @@ void Variable::accumulate(Context& ctx, Tensor& value) {
     const Value sum = Value(ctx, ctx.capture->value(ctx, *this)) + addend;
     return ctx.capture->assign(ctx, *this, sum.tensor());
   }
-  std::lock_guard<std::mutex> guard(lock_);
+  std::lock_guard<Mutex> guard(lock_);
   value_locked(ctx);
   store_locked((Value(ctx, value_) + addend).take());
 }
 
 TensorRef Variable::gradient(Context& ctx) {
   if (ctx.capture) return ctx.capture->gradient(*slot_);
-  std::lock_guard<std::mutex> guard(slot_->lock);
+  std::lock_guard<Mutex> guard(slot_->lock);
   // A handle of its own, as of a leaf.
   return slot_->gradient ? new_alias(ctx, *slot_->gradient) : TensorRef();
 }
@@ -171,7 +171,7 @@ void Variable::set_gradient(Context& ctx, Tensor* gradient) {
   }
   TensorRef stored = gradient == nullptr ? TensorRef() : new_alias(ctx, *gradient);
   if (ctx.capture) return ctx.capture->set_gradient(slot_, std::move(stored));
-  std::lock_guard<std::mutex> guard(slot_->lock);
+  std::lock_guard<Mutex> guard(slot_->lock);
   slot_->gradient = std::move(stored);
 }
 
@@ -194,7 +194,7 @@ void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
   std::vector<TensorRef> before, sums;
   for (const SlotGradient& a : arrived) {
     {
-      std::lock_guard<std::mutex> guard(a.slot->lock);
+      std::lock_guard<Mutex> guard(a.slot->lock);
       before.push_back(a.slot->gradient);
     }
     sums.push_back((before.back() ? Value(ctx, before.back()) + a.gradient : a.gradient).ref());
@@ -202,7 +202,7 @@ void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
   const Context::Unstoppable guard(ctx);
   for (size_t i = 0; i < arrived.size(); ++i) {
     GradientSlot& slot = *arrived[i].slot;
-    std::lock_guard<std::mutex> lock(slot.lock);
+    std::lock_guard<Mutex> lock(slot.lock);
     // Meanwhile another thread, or this loop, may have added to it, or a step consumed it.
     if (slot.gradient.get() != before[i].get()) {
       const Value& more = arrived[i].gradient;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "core/autograd/node.h"
+#include "core/base/mutex.h"
 #include "core/engine/engine.h"
 #include "core/ops/value.h"
 #include "core/tensor/tensor.h"
@@ -53,9 +53,9 @@ class Variable : public ObjectHandle {
   void set_gradient(Context& ctx, Tensor* gradient);  // nullptr forgets it
 
   // Held from beginning to end by the runs of executables that update it.
-  std::mutex& run_lock() { return run_lock_; }
+  Mutex& run_lock() { return run_lock_; }
   // For updates of many variables at once: the caller holds `lock` throughout.
-  std::mutex& lock() { return lock_; }
+  Mutex& lock() { return lock_; }
   Tensor& value_locked(Context& ctx);
   void store_locked(TensorRef value);
   // Nobody else sees the elements: they may be overwritten.
@@ -70,8 +70,8 @@ class Variable : public ObjectHandle {
   Dims shape_;
   std::atomic<bool> trainable_;
   InitialValue initial_;
-  std::mutex run_lock_;
-  std::mutex lock_;
+  Mutex run_lock_;
+  Mutex lock_;
   TensorRef value_;
   TensorRef leaf_;  // of the present value
   std::shared_ptr<GradientSlot> slot_;

@@ -111,7 +111,7 @@ TEST_F(ContextTest, TheErrorOfACallThatIsNoOpNamesNone) {
 }
 
 TEST_F(ContextTest, ErrorsOutliveContextAndEngine) {
-  dlcore_engine* engine = dlcore_engine_open(nullptr, nullptr);
+  dlcore_engine* engine = open_engine();
   dlcore_context* ctx = dlcore_context_open(engine, "cpu", 0, 0, nullptr);
   dlcore_relu(ctx, nullptr);
   dlcore_error* error = dlcore_context_take_error(ctx);

@@ -321,7 +321,7 @@ class CustomOpLifeTest : public ApiTest {};
 
 TEST_F(CustomOpLifeTest, DestroyRunsOnceWhenTheEngineEnds) {
   Square s;
-  dlcore_engine* engine = dlcore_engine_open(nullptr, nullptr);
+  dlcore_engine* engine = open_engine();
   dlcore_context* ctx = dlcore_context_open(engine, "cpu", 0, 0, nullptr);
   int32_t op = -1;
   EXPECT_EQ(dlcore_op_register(ctx, "s", 1, 1, 1, square_infer, square_forward, square_backward, &s,
@@ -372,7 +372,7 @@ TEST_F(CustomOpLifeTest, NumbersAreOfOneEngine) {
   Square s;
   int32_t op = -1;
   dlcore_op_register(ctx_, "x", 1, 1, 1, square_infer, square_forward, nullptr, &s, nullptr, &op);
-  dlcore_engine* other = dlcore_engine_open(nullptr, nullptr);
+  dlcore_engine* other = open_engine();
   dlcore_context* there = dlcore_context_open(other, "cpu", 0, 0, nullptr);
   EXPECT_EQ(dlcore_op_name(there, op), nullptr);
   const int64_t word = 1;

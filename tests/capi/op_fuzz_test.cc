@@ -25,8 +25,7 @@ constexpr int kSequences = kSanitized ? 2000 : 20000;
 class OpFuzzTest : public ApiTest {
  protected:
   OpFuzzTest() {
-    dlcore_engine_options options;
-    dlcore_engine_options_init(&options, sizeof options);
+    dlcore_engine_options options = engine_options();
     options.threads = 2;
     options.memory_limit = 1 << 18;  // what is too large fails at once
     small_ = dlcore_engine_open(&options, nullptr);

@@ -57,8 +57,7 @@ TEST_F(RandomTest, TheNumberOfThreadsChangesNothing) {
   const int64_t shape[] = {300, 301};
   std::vector<std::vector<float>> all;
   for (int32_t threads : {1, 2, 4}) {
-    dlcore_engine_options options;
-    dlcore_engine_options_init(&options, sizeof options);
+    dlcore_engine_options options = engine_options();
     options.threads = threads;
     dlcore_engine* engine = dlcore_engine_open(&options, nullptr);
     dlcore_context* ctx = dlcore_context_open(engine, "cpu", 5, 0, nullptr);

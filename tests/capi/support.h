@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "support/instruction_set.h"
+
 namespace dlcore::test {
 
 using Shape = std::vector<int64_t>;
@@ -52,7 +54,7 @@ class ApiTest : public ::testing::Test {
  protected:
   ApiTest() : ApiTest(0) {}
   explicit ApiTest(uint64_t flags) {
-    engine_ = dlcore_engine_open(nullptr, nullptr);
+    engine_ = open_engine();
     ctx_ = open(42, flags);
     directory_ =
         std::filesystem::temp_directory_path() / ("dlcore-test-" + std::to_string(getpid()));

@@ -12,20 +12,21 @@
 #include <vector>
 
 #include "checks.h"
+#include "support/instruction_set.h"
 
 namespace dlcore::conformance {
 namespace {
 
 constexpr const char* kUsage =
     "usage: conformance [--cases DIR] [--device NAME] [--plugin FILE] [--filter SUBSTRING]\n"
-    "                   [--isa N] [--threads N] [--allow-unsupported] [--list] [--verbose]\n";
+    "                   [--instruction-set best|baseline|avx2|avx512] [--threads N]\n"
+    "                   [--allow-unsupported] [--list] [--verbose]\n";
 
 struct Options {
   std::string cases = "tests/conformance/cases";
   std::string device = "cpu";
   std::vector<std::string> plugins;
   std::string filter;
-  int32_t isa = DLCORE_ISA_BEST;
   int32_t threads = 0;
   bool allow_unsupported = false;
   bool list = false;
@@ -60,8 +61,9 @@ Options parse(int argc, char** argv) {
       options.plugins.push_back(value);
     } else if (flag == "--filter") {
       options.filter = value;
-    } else if (flag == "--isa") {
-      options.isa = static_cast<int32_t>(std::stol(value));
+    } else if (flag == "--instruction-set") {
+      if (!test::force_instruction_set(value))
+        throw std::runtime_error("unknown instruction set '" + value + "'\n" + kUsage);
     } else if (flag == "--threads") {
       options.threads = static_cast<int32_t>(std::stol(value));
     } else {
@@ -80,9 +82,7 @@ Options parse(int argc, char** argv) {
 class Engine {
  public:
   explicit Engine(const Options& options) {
-    dlcore_engine_options engine_options;
-    dlcore_engine_options_init(&engine_options, sizeof engine_options);
-    engine_options.isa = options.isa;
+    dlcore_engine_options engine_options = test::engine_options();
     engine_options.threads = options.threads;
     dlcore_error* error = nullptr;
     engine_ = dlcore_engine_open(&engine_options, &error);

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/instruction_set.h"
+
 namespace graph_test {
 
 // Packed attributes (op.h).
@@ -153,7 +155,7 @@ class GraphTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(engine, nullptr); }
   void TearDown() override { dlcore_engine_close(engine); }
-  dlcore_engine* engine = dlcore_engine_open(nullptr, nullptr);
+  dlcore_engine* engine = dlcore::test::open_engine();
 };
 
 // The same floats to the last bit, NaNs included.

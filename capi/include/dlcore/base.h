@@ -154,7 +154,7 @@ DLCORE_API DLCORE_VALUE int32_t dlcore_version(void);
 /* 1 when the loaded library is able to serve a program compiled against version `minimum`:
  * the same major number, and not older. */
 DLCORE_API DLCORE_PREDICATE int32_t dlcore_require(int32_t minimum);
-/* One line: version, compiler, options, BLAS. Static storage. */
+/* One line: version, compiler, BLAS, what was left out of the build. Static storage. */
 DLCORE_API DLCORE_BORROWED const char *dlcore_build_info(void);
 
 #ifdef __cplusplus
