@@ -40,6 +40,8 @@ const char* noun(Tag tag) {
       return "an archive";
     case Tag::kOpCall:
       return "an op call";
+    case Tag::kCheckpoint:
+      return "a checkpoint";
     case Tag::kDead:
       break;
   }

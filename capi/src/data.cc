@@ -64,6 +64,13 @@ dlcore_status dlcore_loader_seek(dlcore_context* ctx, dlcore_loader* loader, int
                      [&](Context& c) { need_loader(c, loader, "loader_seek").seek(epoch, batch); });
 }
 
+dlcore_status dlcore_loader_set_prefetch(dlcore_context* ctx, dlcore_loader* loader,
+                                         int64_t batches) {
+  return status_call(ctx, [&](Context& c) {
+    need_loader(c, loader, "loader_set_prefetch").set_prefetch(batches);
+  });
+}
+
 int64_t dlcore_loader_samples(const dlcore_loader* loader) {
   const Loader* l = live<Loader>(loader);
   return l == nullptr ? -1 : l->samples();

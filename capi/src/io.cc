@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "capi/src/call.h"
+#include "capi/src/stream.h"
 #include "core/io/archive.h"
 
 using namespace dlcore;
@@ -11,14 +12,22 @@ using namespace dlcore::api;
 
 namespace {
 
-Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const std::string& name) {
-  constexpr const char* kCall = "archive_save";
-  Tensor& tensor = need_tensor(ctx, handle, kCall, "a tensor");
-  if (tensor.symbolic() || tensor.leveled()) {
-    invalid("{}: tensor '{}' belongs to a capture or a transform, and has no elements", kCall,
-            name);
+std::vector<NamedTensor> need_tensors(Context& ctx, const char* const* names,
+                                      dlcore_tensor* const* tensors, int64_t count,
+                                      const char* call) {
+  need_count(count, names, call, "names");
+  const int64_t n = need_count(count, tensors, call, "tensors");
+  std::vector<NamedTensor> all;
+  for (int64_t i = 0; i < n; ++i) {
+    std::string name = need_text(names[i], call, "a name");
+    Tensor& tensor = need_tensor(ctx, tensors[i], call, "a tensor");
+    if (tensor.symbolic() || tensor.leveled()) {
+      invalid("{}: tensor '{}' belongs to a capture or a transform, and has no elements", call,
+              name);
+    }
+    all.push_back({std::move(name), TensorRef(&tensor)});
   }
-  return tensor;
+  return all;
 }
 
 }  // namespace
@@ -30,15 +39,17 @@ dlcore_status dlcore_archive_save(dlcore_context* ctx, const char* path, const c
   return status_call(ctx, [&](Context& c) {
     constexpr const char* kCall = "archive_save";
     const std::string file = need_text(path, kCall, "path");
-    need_count(count, names, kCall, "names");
-    const int64_t n = need_count(count, tensors, kCall, "tensors");
-    std::vector<NamedTensor> all;
-    for (int64_t i = 0; i < n; ++i) {
-      std::string name = need_text(names[i], kCall, "a name");
-      TensorRef tensor(&need_elements(c, tensors[i], name));
-      all.push_back({std::move(name), std::move(tensor)});
-    }
-    save_tensors(c, file, all);
+    save_tensors(c, file, need_tensors(c, names, tensors, count, kCall));
+  });
+}
+
+dlcore_status dlcore_archive_write(dlcore_context* ctx, dlcore_write_fn write, void* user_data,
+                                   const char* const* names, dlcore_tensor* const* tensors,
+                                   int64_t count) {
+  return status_call(ctx, [&](Context& c) {
+    constexpr const char* kCall = "archive_write";
+    const WriteFunction to = writer(write, user_data, kCall);
+    write_tensors(c, to, need_tensors(c, names, tensors, count, kCall));
   });
 }
 
@@ -51,6 +62,13 @@ dlcore_archive* dlcore_archive_open_buffer(dlcore_context* ctx, const void* data
   return object_call<dlcore_archive>(ctx, [&](Context&) {
     if (size > 0) need_pointer(data, "archive_open_buffer", "data");
     return make_ref<Archive>(std::span(static_cast<const std::byte*>(data), size));
+  });
+}
+
+dlcore_archive* dlcore_archive_open_stream(dlcore_context* ctx, dlcore_read_fn read,
+                                           void* user_data) {
+  return object_call<dlcore_archive>(ctx, [&](Context&) {
+    return make_ref<Archive>(reader(read, user_data, "archive_open_stream"));
   });
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "capi/src/call.h"
+#include "capi/src/stream.h"
 #include "core/nn/module.h"
 
 using namespace dlcore;
@@ -59,6 +60,11 @@ int32_t dlcore_module_set_training(dlcore_context* ctx, dlcore_module* module, i
       Entry::Kind::kAlwaysRuns);
 }
 
+dlcore_module* dlcore_module_snapshot(dlcore_context* ctx, dlcore_module* module) {
+  return object_call<dlcore_module>(
+      ctx, [&](Context& c) { return need_module(c, module, "module_snapshot").snapshot(c); });
+}
+
 const char* dlcore_module_kind(const dlcore_module* module) {
   const Module* m = live<Module>(module);
   return m == nullptr ? nullptr : m->layer().name;
@@ -91,7 +97,7 @@ int64_t dlcore_module_variable_path(dlcore_context* ctx, dlcore_module* module, 
                                     char* buffer, int64_t size) {
   return value_call<int64_t>(ctx, -1, [&](Context& c) {
     Module& m = need_module(c, module, "module_variable_path");
-    return copy_text(m.variable(index).path, buffer, size);
+    return copy_text(m.variable(index).name, buffer, size);
   });
 }
 
@@ -113,7 +119,35 @@ dlcore_status dlcore_module_save(dlcore_context* ctx, dlcore_module* module, con
 dlcore_status dlcore_module_load(dlcore_context* ctx, dlcore_module* module, const char* path) {
   return status_call(ctx, [&](Context& c) {
     constexpr const char* kCall = "module_load";
-    need_module(c, module, kCall).load(c, need_text(path, kCall, "path"));
+    Module& m = need_module(c, module, kCall);
+    const std::string file = need_text(path, kCall, "path");
+    m.load(c, read_safetensors_file(file), fmt::format("'{}'", file));
+  });
+}
+
+dlcore_status dlcore_module_write(dlcore_context* ctx, dlcore_module* module, dlcore_write_fn write,
+                                  void* user_data) {
+  return status_call(ctx, [&](Context& c) {
+    constexpr const char* kCall = "module_write";
+    need_module(c, module, kCall).write(c, writer(write, user_data, kCall));
+  });
+}
+
+dlcore_status dlcore_module_read(dlcore_context* ctx, dlcore_module* module, dlcore_read_fn read,
+                                 void* user_data) {
+  return status_call(ctx, [&](Context& c) {
+    constexpr const char* kCall = "module_read";
+    Module& m = need_module(c, module, kCall);
+    m.load(c, read_safetensors(reader(read, user_data, kCall)), "what was read");
+  });
+}
+
+dlcore_status dlcore_module_load_buffer(dlcore_context* ctx, dlcore_module* module,
+                                        const void* data, uint64_t size) {
+  return status_call(ctx, [&](Context& c) {
+    constexpr const char* kCall = "module_load_buffer";
+    Module& m = need_module(c, module, kCall);
+    m.load(c, parse_buffer(data, size, kCall), "the buffer");
   });
 }
 

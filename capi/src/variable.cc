@@ -47,6 +47,7 @@ dlcore_status dlcore_variable_set_trainable(dlcore_context* ctx, dlcore_variable
     if (trainable != 0 && !is_float(v.dtype()))
       invalid("variable_set_trainable: '{}' is {}, expected a floating dtype", v.name(),
               dtype_name(v.dtype()));
+    if (trainable != 0) v.need_changeable("variable_set_trainable");
     v.set_trainable(trainable != 0);
   });
 }

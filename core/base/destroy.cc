@@ -7,6 +7,7 @@
 #include "core/graph/capture.h"
 #include "core/graph/executable.h"
 #include "core/io/archive.h"
+#include "core/io/checkpoint.h"
 #include "core/nn/module.h"
 #include "core/ops/custom.h"
 #include "core/ops/op_call.h"
@@ -47,6 +48,8 @@ void destroy(Handle* object) {
       return destroy_handle(static_cast<Archive*>(object));
     case Tag::kOpCall:
       return destroy_handle(static_cast<OpCall*>(object));
+    case Tag::kCheckpoint:
+      return destroy_handle(static_cast<Checkpoint*>(object));
     case Tag::kDead:
     case Tag::kNone:
       return;

@@ -31,6 +31,7 @@ enum class Tag : uint32_t {
   kLoader,
   kArchive,
   kOpCall,
+  kCheckpoint,
 };
 
 class SlotPool;

@@ -17,9 +17,9 @@ constexpr uint64_t text_hash(std::string_view text) {
   return hash;
 }
 
-// The hash and the number are encrypted under the seed; the result is the key of the stream.
-constexpr RandomCall named_stream(uint64_t seed, std::string_view name, uint64_t number) {
-  const uint64_t hash = text_hash(name);
+// The hash of the name and the number are encrypted under the seed; the result is the key of the
+// stream.
+constexpr RandomCall named_stream(uint64_t seed, uint64_t hash, uint64_t number) {
   const PhiloxBlock words =
       philox({static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32),
               static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32)},
@@ -28,6 +28,9 @@ constexpr RandomCall named_stream(uint64_t seed, std::string_view name, uint64_t
   call.seed = words[0] | uint64_t{words[1]} << 32;
   call.generator = words[2];
   return call;
+}
+constexpr RandomCall named_stream(uint64_t seed, std::string_view name, uint64_t number) {
+  return named_stream(seed, text_hash(name), number);
 }
 
 }  // namespace dlcore

@@ -50,12 +50,15 @@ Column Column::of_tensor(Context& ctx, Tensor& tensor) {
   return Column(tensor.dtype, {row.begin(), row.end()}, owner->bytes(), owner);
 }
 
-TensorRef Column::rows(Context& ctx, std::span<const int64_t> indices) const {
-  std::vector<int64_t> shape = {static_cast<int64_t>(indices.size())};
+TensorRef Column::empty_rows(Context& ctx, int64_t count) const {
+  std::vector<int64_t> shape = {count};
   shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
-  Device& device = ctx.device();
-  TensorRef tensor = new_tensor(ctx, device, dtype_, shape);
-  if (device.direct()) {
+  return new_tensor(ctx, ctx.device(), dtype_, shape);
+}
+
+TensorRef Column::rows(Context& ctx, std::span<const int64_t> indices) const {
+  TensorRef tensor = empty_rows(ctx, static_cast<int64_t>(indices.size()));
+  if (tensor->device->direct()) {
     gather(indices, tensor->data);
     return tensor;
   }

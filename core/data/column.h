@@ -25,10 +25,12 @@ class Column {
 
   // A tensor of these rows on the context's device.
   TensorRef rows(Context& ctx, std::span<const int64_t> indices) const;
-
- private:
+  // The same in steps: a tensor for `count` rows, without elements yet, and the rows themselves,
+  // which `to` has room for. Gathering uses neither context nor engine.
+  TensorRef empty_rows(Context& ctx, int64_t count) const;
   void gather(std::span<const int64_t> indices, void* to) const;
 
+ private:
   Dtype dtype_;
   std::vector<int64_t> row_shape_;
   std::span<const std::byte> data_;

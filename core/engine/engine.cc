@@ -35,7 +35,23 @@ Engine::~Engine() = default;
 
 void Engine::shut_down() {
   if (!open_.exchange(false)) return;
+  {
+    std::lock_guard<Mutex> guard(background_lock_);
+    for (Background* work : background_) work->stop();
+  }
   threads_->stop();
+}
+
+bool Engine::add_background(Background& work) {
+  std::lock_guard<Mutex> guard(background_lock_);
+  if (!open()) return false;
+  background_.push_back(&work);
+  return true;
+}
+
+void Engine::remove_background(Background& work) {
+  std::lock_guard<Mutex> guard(background_lock_);
+  std::erase(background_, &work);
 }
 
 Device* Engine::find_device(std::string_view name) {

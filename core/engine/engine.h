@@ -61,6 +61,16 @@ struct BuiltInDevice {
 };
 using MakeCpuDevice = BuiltInDevice (*)(ThreadPool& pool, const EngineOptions& options);
 
+// Work that an object of the engine does on threads of its own.
+class Background {
+ public:
+  // The engine closes: ends the threads. May be called again.
+  virtual void stop() noexcept = 0;
+
+ protected:
+  ~Background() = default;
+};
+
 class Engine : public Handle {
  public:
   static constexpr Tag kTag = Tag::kEngine;
@@ -89,6 +99,12 @@ class Engine : public Handle {
   }
   int64_t live_tensors();
 
+  // Whoever has been added is stopped when the engine closes, unless it has been removed: then it
+  // is not being stopped either. Answers false, and adds nothing, when the engine is closed
+  // already.
+  bool add_background(Background& work);
+  void remove_background(Background& work);
+
   ThreadPool& threads() { return *threads_; }
   Isa isa() const { return isa_; }
   uint64_t memory_limit() const { return memory_limit_; }
@@ -116,6 +132,8 @@ class Engine : public Handle {
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<TensorPool*> leased_, orphans_;
   std::unique_ptr<CustomOps> custom_ops_;
+  Mutex background_lock_;
+  std::vector<Background*> background_;
 };
 
 // Counts one live object of an engine, which it keeps alive.

@@ -180,6 +180,7 @@ Ref<Graph> Capture::finish(Context& ctx, std::span<Tensor* const> outputs) {
 TensorRef Context::next_key(Device& device) {
   if (capture) return capture->next_key(*this);
   Variable& variable = generator();
+  const auto alone = variable.lock_runs(*this);
   std::lock_guard<Mutex> guard(variable.lock());
   int64_t state[3];
   read_tensor(*this, variable.value_locked(*this), state);

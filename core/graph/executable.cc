@@ -29,15 +29,6 @@ std::string dims_text(const Graph& graph, const Dims& dims) {
   return text + "]";
 }
 
-// Keeps other runs that update the same variables out. `ordered` by address, so that nobody waits
-// in a circle.
-std::vector<std::unique_lock<Mutex>> lock_runs(std::span<Variable* const> ordered) {
-  std::vector<std::unique_lock<Mutex>> locks;
-  locks.reserve(ordered.size());
-  for (Variable* v : ordered) locks.emplace_back(v->run_lock());
-  return locks;
-}
-
 // The callback of a custom op may start a run inside a run. One that updates could wait for the
 // outer one for ever.
 class Nesting {
@@ -101,7 +92,9 @@ void Executable::bind(std::span<Variable* const> variables) {
                            dtype_name(type.dtype), dims_text(*graph_, type.dims));
     }
     all_.push_back(variables_[i].get());
-    if (s.update != kNoValue) written_.push_back(variables_[i].get());
+    if (s.update == kNoValue) continue;
+    v.need_changeable("graph_compile");
+    written_.push_back(variables_[i].get());
   }
   if (!wrong.empty()) invalid("graph_compile: variables do not fit the graph's state: {}", wrong);
   for (auto* set : {&all_, &written_}) {
@@ -168,7 +161,7 @@ void Executable::run(Context& ctx, std::span<Tensor* const> inputs, std::span<Te
   check_inputs(ctx, inputs);
   const std::vector<int64_t> sizes = symbol_sizes(inputs);
   const Nesting nesting(ctx, !written_.empty());
-  const auto alone = lock_runs(written_);
+  const LockedRuns alone(written_);
   ModeGuard modes(ctx);
   ctx.recording = false;
   Context::OnDevice on(ctx, *device_);

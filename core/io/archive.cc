@@ -2,7 +2,6 @@
 #include "core/io/archive.h"
 
 #include "core/base/error.h"
-#include "core/io/host_elements.h"
 
 namespace dlcore {
 namespace {
@@ -46,16 +45,23 @@ TensorRef tensor_from(Context& ctx, const SafetensorsTensor& stored) {
   return tensor;
 }
 
-void save_tensors(Context& ctx, const std::string& path, std::span<const NamedTensor> tensors) {
-  std::vector<HostElements> elements;
-  std::vector<SafetensorsTensor> stored;
+StoredTensors::StoredTensors(Context& ctx, std::span<const NamedTensor> tensors) {
   for (const NamedTensor& t : tensors) {
-    elements.emplace_back(ctx, t.tensor);
+    elements_.emplace_back(ctx, t.tensor);
     const std::span<const int64_t> shape = t.tensor->shape();
-    stored.push_back(
-        {t.name, t.tensor->dtype, {shape.begin(), shape.end()}, elements.back().bytes()});
+    tensors_.push_back(
+        {t.name, t.tensor->dtype, {shape.begin(), shape.end()}, elements_.back().bytes()});
   }
-  write_safetensors_file(path, stored, {});
+}
+
+void save_tensors(Context& ctx, const std::string& path, std::span<const NamedTensor> tensors) {
+  const StoredTensors stored(ctx, tensors);
+  write_safetensors_file(path, stored.tensors(), {});
+}
+
+void write_tensors(Context& ctx, const WriteFunction& write, std::span<const NamedTensor> tensors) {
+  const StoredTensors stored(ctx, tensors);
+  write_safetensors(write, stored.tensors(), {});
 }
 
 }  // namespace dlcore

@@ -7,6 +7,7 @@
 
 #include "core/base/handle.h"
 #include "core/engine/context.h"
+#include "core/io/host_elements.h"
 #include "core/io/safetensors.h"
 #include "core/tensor/tensor.h"
 
@@ -17,6 +18,7 @@ class Archive : public ObjectHandle {
   static constexpr Tag kTag = Tag::kArchive;
 
   explicit Archive(const std::string& path) : contents_(read_safetensors_file(path)) {}
+  explicit Archive(const ReadFunction& read) : contents_(read_safetensors(read)) {}
   explicit Archive(std::span<const std::byte> buffer);
 
   const std::vector<SafetensorsTensor>& tensors() const { return contents_.tensors; }
@@ -34,7 +36,19 @@ struct NamedTensor {
   std::string name;
   TensorRef tensor;
 };
-// Writes tensors, which must have elements; the file is replaced as a whole or not at all.
+// Tensors, which must have elements, as they go into a file.
+class StoredTensors {
+ public:
+  StoredTensors(Context& ctx, std::span<const NamedTensor> tensors);
+  std::span<const SafetensorsTensor> tensors() const { return tensors_; }
+
+ private:
+  std::vector<HostElements> elements_;
+  std::vector<SafetensorsTensor> tensors_;
+};
+
+// The file is replaced as a whole or not at all.
 void save_tensors(Context& ctx, const std::string& path, std::span<const NamedTensor> tensors);
+void write_tensors(Context& ctx, const WriteFunction& write, std::span<const NamedTensor> tensors);
 
 }  // namespace dlcore

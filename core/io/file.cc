@@ -2,6 +2,7 @@
 #include "core/io/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@ namespace {
 
 // Linux moves at most about 2 GiB in one call.
 constexpr size_t kLargestTransfer = size_t{1} << 30;
+
+constexpr int kMostWriters = 1000;  // of one path at the same time
 
 dlcore_status status_of(int error) {
   switch (error) {
@@ -55,6 +58,11 @@ auto retry(const Call& call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
+}
+
+// A file that is there, but not for us to write: a link, a directory, a pipe, somebody else's.
+bool is_unusable(int error) {
+  return error == ELOOP || error == EISDIR || error == ENXIO || error == EACCES || error == EPERM;
 }
 
 // A rename has reached the disk when its directory has; file systems that cannot sync one say
@@ -102,18 +110,54 @@ AtomicFileWriter::AtomicFileWriter(std::string path) : path_(std::move(path)) {
   if (struct stat status{}; stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     fail_for("write", path_, EISDIR);
   }
-  // O_EXCL makes the name ours alone, whoever else writes the same file.
-  for (int attempt = 0; descriptor_ < 0; ++attempt) {
-    temporary_ = fmt::format("{}.{}-{}.tmp", path_, getpid(), attempt);
-    descriptor_ = retry(
-        [this] { return open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
-    if (descriptor_ < 0 && (errno != EEXIST || attempt == 1000)) fail_for("write", path_, errno);
+  for (int n = 0; descriptor_ < 0; ++n) {
+    if (n == kMostWriters) {
+      fail(DLCORE_RESOURCE_EXHAUSTED, "cannot write '{}': {} temporary files are in use", path_, n);
+    }
+    const std::string name = fmt::format("{}.saving-{}.tmp", path_, n);
+    while (!take(name)) {
+    }
   }
 }
 
+// Opens and locks the file of that name, new or left over; leaves it alone when it is somebody
+// else's. False when it was taken away meanwhile: the name is to be tried again.
+bool AtomicFileWriter::take(const std::string& name) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const auto open_it = [&](int flags) {
+    return retry([&] { return open(name.c_str(), flags, 0666); });
+  };
+  int descriptor = open_it(kFlags | O_EXCL);
+  const bool created = descriptor >= 0;
+  if (!created && errno == EEXIST) descriptor = open_it(kFlags);
+  struct stat mine, there;
+  if (descriptor < 0) {
+    const int error = errno;
+    if (is_unusable(error) && lstat(name.c_str(), &there) == 0) return true;
+    fail_for("write", path_, error);
+  }
+  const bool locked = retry([&] { return flock(descriptor, LOCK_EX | LOCK_NB); }) == 0 ||
+                      (errno != EWOULDBLOCK && created);  // some file systems have no locks
+  const bool known = fstat(descriptor, &mine) == 0;
+  // Whoever held the lock before has renamed or removed the file since it was opened.
+  const bool seen = lstat(name.c_str(), &there) == 0;
+  const bool gone =
+      seen ? there.st_ino != mine.st_ino || there.st_dev != mine.st_dev : errno == ENOENT;
+  const bool ours = locked && known && seen && !gone && S_ISREG(mine.st_mode) &&
+                    mine.st_uid == geteuid() && mine.st_nlink == 1;
+  if (!ours || retry([&] { return ftruncate(descriptor, 0); }) != 0) {
+    close(descriptor);
+    return !(known && gone);
+  }
+  descriptor_ = descriptor;
+  temporary_ = name;
+  return true;
+}
+
+// The lock goes last: until then nobody else takes the temporary file for one that was left behind.
 AtomicFileWriter::~AtomicFileWriter() {
-  if (descriptor_ >= 0) close(descriptor_);
   if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (descriptor_ >= 0) close(descriptor_);
 }
 
 void AtomicFileWriter::write(std::span<const std::byte> bytes) {
@@ -127,10 +171,9 @@ void AtomicFileWriter::write(std::span<const std::byte> bytes) {
 
 void AtomicFileWriter::commit() {
   if (retry([this] { return fsync(descriptor_); }) != 0) fail_for("write", path_, errno);
-  const int closed = close(std::exchange(descriptor_, -1));  // never repeated: see close(2)
-  if (closed != 0 && errno != EINTR) fail_for("write", path_, errno);
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_for("write", path_, errno);
   temporary_.clear();
+  close(std::exchange(descriptor_, -1));  // all of it is on the disk: nothing can fail any more
   sync_directory_of(path_);
 }
 

@@ -33,6 +33,11 @@ class FileReader {
 // Replaces a file as a whole: what is written goes to a temporary file in the same directory, which
 // takes the name `path` at commit(), after it has reached the disk. Readers see the old file or the
 // new one, never a part; without a commit nothing changes.
+//
+// Temporary files are called PATH.saving-N.tmp. Whoever writes one holds a lock on it, which ends
+// with the process, however that ends: so a file that a killed process left behind is recognised,
+// and the next writer of the same path writes over it. There are never more of them than there were
+// writers at the same time.
 class AtomicFileWriter {
  public:
   explicit AtomicFileWriter(std::string path);
@@ -44,6 +49,8 @@ class AtomicFileWriter {
   void commit();
 
  private:
+  bool take(const std::string& name);
+
   std::string path_;
   std::string temporary_;
   int descriptor_ = -1;

@@ -83,7 +83,12 @@ void Module::adopt_children() {
       invalid("{}: child {}, a {}, is inside a {} already, expected a module without a parent",
               layer_.function, i, child.layer_.name, child.parent_->layer_.name);
     }
-    if (child.variable_count_ > 0 && child.resolved_.load(std::memory_order_relaxed)) {
+    if (child.frozen_ && !frozen_) {
+      fail(DLCORE_FAILED_PRECONDITION,
+           "{}: child {}, a {}, is a snapshot, which cannot be part of another model",
+           layer_.function, i, child.layer_.name);
+    }
+    if (!frozen_ && child.variable_count_ > 0 && child.resolved_.load(std::memory_order_relaxed)) {
       fail(DLCORE_FAILED_PRECONDITION,
            "{}: child {}, a {}, has been called or listed already, which fixed the paths of its "
            "variables; build the whole model first",
@@ -95,6 +100,35 @@ void Module::adopt_children() {
     }
   }
   for (Lent<Module>& child : children_) child->parent_ = this;
+}
+
+Module::Module(Context& ctx, const Module& of, std::span<const TensorRef> values)
+    : layer_(of.layer_),
+      frozen_(true),
+      specs_(of.specs_),
+      present_(of.present_),
+      variable_count_(of.variable_count_),
+      height_(of.height_),
+      training_(false),
+      seed_(of.seed_),
+      number_(of.number_),
+      counted_(ctx.engine(), ctx.engine().live.modules) {
+  attrs_.append(of.attrs_.span());
+  for (const Lent<Variable>& variable : of.variables_) {
+    if (!variable) {
+      variables_.emplace_back();
+      continue;
+    }
+    variables_.emplace_back(make_ref<Variable>(*variable, values.front()));
+    values = values.subspan(1);
+  }
+  for (const Lent<Module>& child : of.children_) {
+    const auto inside = static_cast<size_t>(child->variable_count_);
+    children_.emplace_back(make_ref<Module>(ctx, *child, values.first(inside)));
+    values = values.subspan(inside);
+  }
+  resolved_.store(true, std::memory_order_release);
+  adopt_children();
 }
 
 Module::~Module() {
@@ -136,10 +170,26 @@ void Module::make_variables(uint64_t seed, int64_t number, const std::string& pr
 
 Value Module::call(Context& ctx, const Value& x) {
   resolve();
+  if (!frozen_) return layer_.forward(LayerCall(ctx, *this), x);
+  const ModeGuard modes(ctx);
+  ctx.recording = ctx.training = false;
   return layer_.forward(LayerCall(ctx, *this), x);
 }
 
+Ref<Module> Module::snapshot(Context& ctx) {
+  if (ctx.capture) {
+    fail(DLCORE_FAILED_PRECONDITION,
+         "module_snapshot: a capture is open, in which variables have no elements");
+  }
+  const std::vector<TensorRef> values = values_of(ctx, variables());
+  return make_ref<Module>(ctx, *this, values);
+}
+
 bool Module::set_training(bool on) {
+  if (frozen_) {
+    fail(DLCORE_FAILED_PRECONDITION,
+         "module_set_training: the module is a snapshot, which is always in inference mode");
+  }
   const bool previous = training_.exchange(on, std::memory_order_relaxed);
   for (Lent<Module>& child : children_) child->set_training(on);
   return previous;
@@ -175,8 +225,8 @@ Variable& Module::find(const std::string& path) {
   const std::vector<Entry> entries = variables();
   std::vector<std::string_view> paths;
   for (const Entry& entry : entries) {
-    if (entry.path == path) return *entry.variable;
-    if (paths.size() < kPathsShown) paths.push_back(entry.path);
+    if (entry.name == path) return *entry.variable;
+    if (paths.size() < kPathsShown) paths.push_back(entry.name);
   }
   fail(DLCORE_NOT_FOUND, "module_find: no variable is called '{}'; there are {}{}", path,
        paths.empty() ? "none" : fmt::format("{}", fmt::join(paths, ", ")),

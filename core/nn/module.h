@@ -13,6 +13,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/lent.h"
+#include "core/io/named_variables.h"
 #include "core/nn/layer.h"
 #include "core/ops/attrs.h"
 #include "core/tensor/variable.h"
@@ -25,6 +26,9 @@ class Module : public ObjectHandle {
 
   Module(Context& ctx, const LayerDef& layer, std::span<Module* const> children,
          std::span<const int64_t> attrs);
+  // A snapshot: the tree of `of` with `values`, those of its variables at some moment, in their
+  // order. It never changes and always runs in inference mode.
+  Module(Context& ctx, const Module& of, std::span<const TensorRef> values);
   ~Module();
 
   const LayerDef& layer() const { return layer_; }
@@ -32,19 +36,21 @@ class Module : public ObjectHandle {
   Engine& engine() const { return counted_.engine(); }
 
   Value call(Context& ctx, const Value& x);
+  // All values of one moment: no step of an optimizer and no run of a graph is in it by half.
+  Ref<Module> snapshot(Context& ctx);
+  bool frozen() const { return frozen_; }
 
   bool training() const { return training_.load(std::memory_order_relaxed); }
-  // This module and everything inside; returns what this one's mode was.
+  // This module and everything inside; returns what this one's mode was. A snapshot throws
+  // FAILED_PRECONDITION.
   bool set_training(bool on);
 
   size_t child_count() const { return children_.size(); }
   Module& child(size_t i) const { return *children_[i]; }
 
-  // The variables of this module and everything inside, in the order of their definition.
-  struct Entry {
-    std::string path;  // "0.weight"
-    Variable* variable = nullptr;
-  };
+  // The variables of this module and everything inside, in the order of their definition, each
+  // under its path ("0.weight").
+  using Entry = NamedVariable;
   int64_t variable_count() const { return variable_count_; }
   std::vector<Entry> variables();
   Entry variable(int64_t index);            // throws OUT_OF_RANGE
@@ -53,7 +59,9 @@ class Module : public ObjectHandle {
   Variable* own_variable(size_t i) const { return variables_[i].get(); }
 
   void save(Context& ctx, const std::string& path);
-  void load(Context& ctx, const std::string& path);
+  void write(Context& ctx, const WriteFunction& write);
+  // `source` is what errors call it.
+  void load(Context& ctx, const Safetensors& file, const std::string& source);
 
  private:
   void adopt_children();
@@ -62,6 +70,7 @@ class Module : public ObjectHandle {
   void list(const std::string& prefix, std::vector<Entry>& entries) const;
 
   const LayerDef& layer_;
+  const bool frozen_ = false;
   Words attrs_;
   std::vector<Lent<Module>> children_;
   std::vector<VariableSpec> specs_;  // like layer_.variables

@@ -79,6 +79,7 @@ void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
     if (&variable->engine() != &engine()) {
       invalid("{}: variable '{}' belongs to another engine", what, variable->name());
     }
+    variable->need_changeable(what);
     if (!contains(kFloatSet, variable->dtype())) {
       invalid("{}: variable '{}' is {}, expected {}", what, variable->name(),
               dtype_name(variable->dtype()), dtype_set_text(kFloatSet));
@@ -95,8 +96,14 @@ void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
     }
   }
   // State is nobody's parameter.
-  for (const Variable* own : group.state()) members.insert(own);
+  std::vector<Variable*> all = all_;
+  for (Variable* own : group.state()) {
+    members.insert(own);
+    all.push_back(own);
+  }
+  all.insert(all.end(), variables.begin(), variables.end());
   groups_.push_back(std::move(group));
+  all_ = std::move(all);
   members_ = std::move(members);
 }
 
@@ -119,6 +126,29 @@ Variable& Optimizer::learning_rate(int64_t group) const {
          groups_.size());
   }
   return *groups_[static_cast<size_t>(group)].learning_rate;
+}
+
+std::vector<Variable*> Optimizer::variables() const {
+  std::lock_guard<Mutex> guard(lock_);
+  return all_;
+}
+
+std::vector<NamedVariable> Optimizer::named_state() const {
+  std::lock_guard<Mutex> guard(lock_);
+  std::vector<NamedVariable> named;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
+    named.push_back({fmt::format("{}.learning_rate", g), group.learning_rate.get()});
+    if (group.steps) named.push_back({fmt::format("{}.steps", g), group.steps.get()});
+    for (size_t p = 0; p < group.parameters.size(); ++p) {
+      const std::vector<Lent<Variable>>& state = group.parameters[p].state;
+      for (size_t s = 0; s < state.size(); ++s) {
+        named.push_back(
+            {fmt::format("{}.{}.{}", g, p, definition_.state.begin()[s]), state[s].get()});
+      }
+    }
+  }
+  return named;
 }
 
 std::vector<Variable*> Optimizer::Group::state() const {

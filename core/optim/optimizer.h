@@ -9,6 +9,7 @@
 #include "core/base/mutex.h"
 #include "core/engine/engine.h"
 #include "core/engine/lent.h"
+#include "core/io/named_variables.h"
 #include "core/optim/definition.h"
 #include "core/tensor/variable.h"
 
@@ -39,6 +40,8 @@ class Optimizer : public ObjectHandle {
   Variable& learning_rate(int64_t group) const;  // throws OUT_OF_RANGE
   int64_t variable_count() const;
   Variable& variable(int64_t index) const;  // throws OUT_OF_RANGE
+  // Those of the groups and all state.
+  std::vector<Variable*> variables() const;
 
   struct Parameter {
     Ref<Variable> variable;
@@ -51,6 +54,9 @@ class Optimizer : public ObjectHandle {
     std::vector<Parameter> parameters;
     std::vector<Variable*> state() const;  // in a fixed order, the parameters not among it
   };
+  // All state, each under a name that says where it belongs: "0.learning_rate", "0.steps",
+  // "0.1.moment1" (group, parameter).
+  std::vector<NamedVariable> named_state() const;
 
  private:
   std::vector<Variable*> state_in_order() const;
@@ -59,6 +65,7 @@ class Optimizer : public ObjectHandle {
   Words attrs_;
   mutable Mutex lock_;  // the groups
   std::vector<Group> groups_;
+  std::vector<Variable*> all_;  // that a step updates
   std::set<const Variable*> members_;
   Counted counted_;
 };

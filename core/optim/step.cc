@@ -35,8 +35,9 @@ Value next_step(const Value& steps) { return steps + weak_int(steps.context(), 1
 
 class EagerStep {
  public:
-  EagerStep(Context& ctx, const OpDef& op, std::vector<Group>& groups)
-      : ctx_(ctx), op_(op), groups_(groups), locked_(everything(groups)) {
+  // `all` variables of the groups.
+  EagerStep(Context& ctx, const OpDef& op, std::vector<Group>& groups, std::vector<Variable*> all)
+      : ctx_(ctx), op_(op), groups_(groups), locked_(std::move(all)) {
     locked_.lock_gradients();
   }
 
@@ -60,16 +61,6 @@ class EagerStep {
     std::vector<TensorRef> outputs;
     bool done = false;  // the outputs have been computed already
   };
-
-  static std::vector<Variable*> everything(const std::vector<Group>& groups) {
-    std::vector<Variable*> all;
-    for (const Group& group : groups) {
-      const std::vector<Variable*> state = group.state();
-      all.insert(all.end(), state.begin(), state.end());
-      for (const Parameter& p : group.parameters) all.push_back(p.variable.get());
-    }
-    return all;
-  }
 
   static Variable& cell(const Update& update, size_t output) {
     const Parameter& p = *update.parameter;
@@ -235,14 +226,25 @@ class CapturedStep {
 }  // namespace
 
 void Optimizer::step(Context& ctx, bool keep_gradients) {
-  std::lock_guard<Mutex> guard(lock_);
   const ModeGuard modes(ctx);
   ctx.recording = false;
   const OpDef& op = op_of(ctx, definition_.op);
   if (ctx.capture) {
-    CapturedStep(ctx, op).run(groups_, keep_gradients);
-  } else {
-    EagerStep(ctx, op, groups_).run(keep_gradients);
+    std::lock_guard<Mutex> guard(lock_);
+    return CapturedStep(ctx, op).run(groups_, keep_gradients);
+  }
+  if (ctx.runs > 0) {
+    fail(DLCORE_FAILED_PRECONDITION, "optimizer_step: a step cannot start inside a run of a graph");
+  }
+  // No run updates the same variables between what the step reads and what it stores, nor the other
+  // way round. A run is waited for without the optimizer's lock, which its callbacks may need.
+  for (bool done = false; !done;) {
+    std::vector<Variable*> all = variables();
+    const LockedRuns alone(all);
+    std::lock_guard<Mutex> guard(lock_);
+    if (all.size() != all_.size()) continue;  // a group has been added meanwhile
+    EagerStep(ctx, op, groups_, std::move(all)).run(keep_gradients);
+    done = true;
   }
 }
 

@@ -11,12 +11,33 @@
 
 namespace dlcore {
 
+// In the order of their addresses, so that two users of the same variables never wait for each
+// other, and each of them once.
+inline std::vector<Variable*> in_lock_order(std::vector<Variable*> variables) {
+  std::sort(variables.begin(), variables.end(), std::less<>());
+  variables.erase(std::unique(variables.begin(), variables.end()), variables.end());
+  return variables;
+}
+
+// Keeps everybody else who would update the variables out, for as long as an update of them takes.
+// Comes before LockedVariables.
+class LockedRuns {
+ public:
+  explicit LockedRuns(std::vector<Variable*> variables) {
+    variables = in_lock_order(std::move(variables));
+    locks_.reserve(variables.size());
+    for (Variable* v : variables) locks_.emplace_back(v->run_lock());
+  }
+
+ private:
+  std::vector<std::unique_lock<Mutex>> locks_;
+};
+
+// Keeps everybody else from reading and storing.
 class LockedVariables {
  public:
-  // In the order of their addresses, so that two users of the same variables never wait for each
-  // other.
-  explicit LockedVariables(std::vector<Variable*> variables) : variables_(std::move(variables)) {
-    std::sort(variables_.begin(), variables_.end(), std::less<>());
+  explicit LockedVariables(std::vector<Variable*> variables)
+      : variables_(in_lock_order(std::move(variables))) {
     locks_.reserve(2 * variables_.size());
     for (Variable* v : variables_) locks_.emplace_back(v->lock());
   }

@@ -31,6 +31,26 @@ Variable::Variable(Engine& engine, std::string name, Dtype dtype, const Dims& sh
       slot_(std::make_shared<GradientSlot>()),
       counted_(engine, engine.live.variables) {}
 
+Variable::Variable(const Variable& of, TensorRef value)
+    : name_(of.name_),
+      dtype_(of.dtype_),
+      shape_(of.shape_),
+      trainable_(false),
+      frozen_(true),
+      value_(std::move(value)),
+      slot_(std::make_shared<GradientSlot>()),
+      counted_(of.engine(), of.engine().live.variables) {}
+
+void Variable::need_changeable(const char* call) const {
+  if (!frozen_) return;
+  fail(DLCORE_FAILED_PRECONDITION, "{}: '{}' belongs to a snapshot, which never changes", call,
+       name_);
+}
+
+std::unique_lock<Mutex> Variable::lock_runs(const Context& ctx) {
+  return ctx.runs > 0 ? std::unique_lock<Mutex>() : std::unique_lock<Mutex>(run_lock_);
+}
+
 void Variable::set_initial(uint64_t seed, uint64_t stream) {
   std::lock_guard<Mutex> guard(lock_);
   initial_.seed = seed;
@@ -127,6 +147,7 @@ void Variable::check_fits(const Tensor& value, const char* what) const {
 }
 
 void Variable::assign(Context& ctx, Tensor& value) {
+  need_changeable("variable_assign");
   check_fits(value, "variable_assign");
   if (value.leveled())
     invalid("variable_assign: '{}' is given a tensor of a transform level", name_);
@@ -134,11 +155,13 @@ void Variable::assign(Context& ctx, Tensor& value) {
   if (value.symbolic()) invalid("variable_assign: '{}' is given a value of a capture", name_);
   TensorRef stored = new_alias(ctx, value);
   stored->weak = false;
+  const auto alone = lock_runs(ctx);
   std::lock_guard<Mutex> guard(lock_);
   store_locked(std::move(stored));
 }
 
 void Variable::accumulate(Context& ctx, Tensor& value) {
+  need_changeable("variable_accumulate");
   check_fits(value, "variable_accumulate");
   if (value.leveled())
     invalid("variable_accumulate: '{}' is given a tensor of a transform level", name_);
@@ -149,6 +172,7 @@ void Variable::accumulate(Context& ctx, Tensor& value) {
     const Value sum = Value(ctx, ctx.capture->value(ctx, *this)) + addend;
     return ctx.capture->assign(ctx, *this, sum.tensor());
   }
+  const auto alone = lock_runs(ctx);
   std::lock_guard<Mutex> guard(lock_);
   value_locked(ctx);
   store_locked((Value(ctx, value_) + addend).take());
@@ -163,6 +187,7 @@ TensorRef Variable::gradient(Context& ctx) {
 
 void Variable::set_gradient(Context& ctx, Tensor* gradient) {
   if (gradient != nullptr) {
+    need_changeable("variable_set_gradient");
     check_fits(*gradient, "variable_set_gradient");
     if (gradient->leveled())
       invalid("variable_set_gradient: '{}' is given a tensor of a transform level", name_);

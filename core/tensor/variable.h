@@ -38,6 +38,11 @@ class Variable : public ObjectHandle {
   Engine& engine() const { return counted_.engine(); }
   const std::shared_ptr<GradientSlot>& slot() const { return slot_; }
   void set_initial(uint64_t seed, uint64_t stream);
+  // A variable of a snapshot: it holds `value`, which `of` held at some moment, for ever.
+  Variable(const Variable& of, TensorRef value);
+  bool frozen() const { return frozen_; }
+  // Throws FAILED_PRECONDITION, naming the call, when the variable is frozen.
+  void need_changeable(const char* call) const;
 
   // As a program reads it: the graph's value while capturing, a leaf while recording if it is
   // trainable.
@@ -52,8 +57,13 @@ class Variable : public ObjectHandle {
   TensorRef gradient(Context& ctx);
   void set_gradient(Context& ctx, Tensor* gradient);  // nullptr forgets it
 
-  // Held from beginning to end by the runs of executables that update it.
+  // Held from beginning to end by whatever reads the variable and then updates it: the runs of
+  // executables, whose updates follow from what they read at their beginning, steps of optimizers,
+  // and everything else that stores a value. So no update is lost. It is taken before `lock`.
   Mutex& run_lock() { return run_lock_; }
+  // For one update. Inside a run, whose callback may store into what the run has locked, it is not
+  // waited for.
+  [[nodiscard]] std::unique_lock<Mutex> lock_runs(const Context& ctx);
   // For updates of many variables at once: the caller holds `lock` throughout.
   Mutex& lock() { return lock_; }
   Tensor& value_locked(Context& ctx);
@@ -69,6 +79,7 @@ class Variable : public ObjectHandle {
   Dtype dtype_;
   Dims shape_;
   std::atomic<bool> trainable_;
+  const bool frozen_ = false;
   InitialValue initial_;
   Mutex run_lock_;
   Mutex lock_;

@@ -67,6 +67,8 @@ TEST_F(NullTest, CallsThatReturnHandles) {
     expect_null(dlcore_loader_from_tensors(c, nullptr, nullptr, 1, 0));
     expect_null(dlcore_archive_open(c, nullptr));
     expect_null(dlcore_archive_open_buffer(c, nullptr, 9));
+    expect_null(dlcore_archive_open_stream(c, nullptr, nullptr));
+    expect_null(dlcore_module_snapshot(c, nullptr));
     expect_null(dlcore_archive_tensor(c, nullptr, "x"));
   }
   expect_null(dlcore_tensor_scalar_f32(nullptr, 1));
@@ -118,6 +120,21 @@ TEST_F(NullTest, CallsThatReturnAStatus) {
     expect_status(dlcore_optimizer_zero_gradients(c, nullptr));
     expect_status(dlcore_loader_seek(c, nullptr, 0, 0));
     expect_status(dlcore_archive_save(c, nullptr, nullptr, nullptr, 1));
+    expect_status(dlcore_archive_write(c, nullptr, nullptr, nullptr, nullptr, 0));
+    expect_status(dlcore_module_write(c, nullptr, nullptr, nullptr));
+    expect_status(dlcore_module_read(c, nullptr, nullptr, nullptr));
+    expect_status(dlcore_module_load_buffer(c, nullptr, nullptr, 0));
+    expect_status(dlcore_loader_set_prefetch(c, nullptr, 1));
+    expect_status(dlcore_checkpoint_add_module(c, nullptr, "x", nullptr));
+    expect_status(dlcore_checkpoint_add_optimizer(c, nullptr, "x", nullptr));
+    expect_status(dlcore_checkpoint_add_loader(c, nullptr, "x", nullptr));
+    expect_status(dlcore_checkpoint_add_variable(c, nullptr, "x", nullptr));
+    expect_status(dlcore_checkpoint_set_text(c, nullptr, "x", nullptr));
+    expect_status(dlcore_checkpoint_save(c, nullptr, "x"));
+    expect_status(dlcore_checkpoint_load(c, nullptr, "x"));
+    expect_status(dlcore_checkpoint_write(c, nullptr, nullptr, nullptr));
+    expect_status(dlcore_checkpoint_read(c, nullptr, nullptr, nullptr));
+    expect_status(dlcore_checkpoint_load_buffer(c, nullptr, nullptr, 0));
     expect_status(dlcore_context_set_error(c, DLCORE_ABORTED, nullptr));
   }
   expect_status(dlcore_context_set_deadline(nullptr, 1));
@@ -163,6 +180,9 @@ TEST_F(NullTest, AccessorsAndPredicates) {
   expect_null(dlcore_module_kind(nullptr));
   expect_null(dlcore_module_child(nullptr, 0));
   expect_null(dlcore_archive_name(nullptr, 0));
+  expect_null(dlcore_checkpoint_create(nullptr));
+  expect_null(dlcore_checkpoint_text(nullptr, "x"));
+  expect_null(dlcore_checkpoint_warning(nullptr));
   expect_value(dlcore_archive_count(nullptr), -1);
   expect_value(dlcore_loader_samples(nullptr), -1);
   expect_value(dlcore_loader_batches(nullptr), -1);
@@ -200,6 +220,8 @@ TEST_F(NullTest, CallsThatReturnNothing) {
   dlcore_loader_retain(nullptr);
   dlcore_loader_release(nullptr);
   dlcore_archive_retain(nullptr);
+  dlcore_checkpoint_retain(nullptr);
+  dlcore_checkpoint_release(nullptr);
   dlcore_archive_release(nullptr);
   for (dlcore_context* c : {static_cast<dlcore_context*>(nullptr), ctx_}) {
     dlcore_scope_reset(c, nullptr);

@@ -236,7 +236,13 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %ignore dlcore_autograd_grad; /* seeds stands apart from its length */
 %ignore dlcore_gradcheck; /* takes a callback */
 %ignore dlcore_engine_open_with_allocator; /* takes a callback */
+%ignore dlcore_checkpoint_write; /* takes a callback */
+%ignore dlcore_checkpoint_read; /* takes a callback */
 %ignore dlcore_archive_save; /* names stands apart from its length */
+%ignore dlcore_archive_write; /* takes a callback */
+%ignore dlcore_archive_open_stream; /* takes a callback */
+%ignore dlcore_module_write; /* takes a callback */
+%ignore dlcore_module_read; /* takes a callback */
 %ignore dlcore_op_register; /* takes a callback */
 %ignore dlcore_tensor_create_strided; /* shape stands apart from its length */
 %ignore dlcore_tensor_f32; /* data is an array of float */
@@ -258,6 +264,15 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_vmap_open);
 %waits(dlcore_vmap_lift);
 %waits(dlcore_vmap_lower);
+%waits(dlcore_checkpoint_create);
+%waits(dlcore_checkpoint_add_module);
+%waits(dlcore_checkpoint_add_optimizer);
+%waits(dlcore_checkpoint_add_loader);
+%waits(dlcore_checkpoint_add_variable);
+%waits(dlcore_checkpoint_set_text);
+%waits(dlcore_checkpoint_save);
+%waits(dlcore_checkpoint_load);
+%waits(dlcore_checkpoint_load_buffer);
 %waits(dlcore_context_set_error);
 %waits(dlcore_context_set_deadline);
 %waits(dlcore_context_synchronize);
@@ -267,6 +282,7 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_loader_open);
 %waits(dlcore_loader_from_tensors);
 %waits(dlcore_loader_next);
+%waits(dlcore_loader_set_prefetch);
 %waits(dlcore_loader_seek);
 %waits(dlcore_context_set_data_directory);
 %waits(dlcore_capture_begin);
@@ -284,11 +300,13 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_archive_tensor);
 %waits(dlcore_module_create);
 %waits(dlcore_module_call);
+%waits(dlcore_module_snapshot);
 %waits(dlcore_module_variable);
 %waits(dlcore_module_variable_path);
 %waits(dlcore_module_find);
 %waits(dlcore_module_save);
 %waits(dlcore_module_load);
+%waits(dlcore_module_load_buffer);
 %waits(dlcore_op_invoke);
 %waits(dlcore_op_call0);
 %waits(dlcore_op_call1);
@@ -328,6 +346,7 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 
 %include <dlcore/base.h>
 %include <dlcore/autograd.h>
+%include <dlcore/checkpoint.h>
 %include <dlcore/context.h>
 %include <dlcore/data.h>
 %include <dlcore/engine.h>

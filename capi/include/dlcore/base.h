@@ -90,6 +90,7 @@ typedef struct dlcore_executable dlcore_executable; /* graph.h   */
 typedef struct dlcore_module dlcore_module;         /* module.h    */
 typedef struct dlcore_optimizer dlcore_optimizer;   /* optimizer.h */
 typedef struct dlcore_loader dlcore_loader;         /* data.h      */
+typedef struct dlcore_checkpoint dlcore_checkpoint; /* checkpoint.h */
 
 /* ---- Status codes: the canonical numbering of gRPC, TensorFlow and PJRT; never renumbered -----
  */
@@ -142,6 +143,17 @@ DLCORE_API DLCORE_BORROWED const char *dlcore_dtype_name(dlcore_dtype dtype);
 DLCORE_API DLCORE_VALUE dlcore_dtype dlcore_dtype_by_name(const char *name);
 /* Bytes of one element; 0 for a number that is no dtype. */
 DLCORE_API DLCORE_VALUE uint64_t dlcore_dtype_size(dlcore_dtype dtype);
+
+/* ---- Streams: where a program reads and writes what would otherwise be a file -----------------
+ * The functions run on the calling thread, before the call they are given to returns, and must not
+ * use its context. */
+
+/* Takes all `size` bytes. Anything but DLCORE_OK ends the call with that code. */
+typedef dlcore_status (*dlcore_write_fn)(void *user_data, const void *data, uint64_t size);
+/* Fills `buffer` with at most `size` bytes, as many as there are at hand but at least one, and
+ * returns how many; 0 at the end; minus a dlcore_status on failure, which ends the call with that
+ * code. */
+typedef int64_t (*dlcore_read_fn)(void *user_data, void *buffer, uint64_t size);
 
 /* ---- Limits -------------------------------------------------------------------------------- */
 

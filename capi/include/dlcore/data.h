@@ -38,6 +38,13 @@ DLCORE_API DLCORE_VOID void dlcore_loader_release(DLCORE_NULLABLE dlcore_loader 
 DLCORE_API DLCORE_PREDICATE int32_t dlcore_loader_next(dlcore_context *ctx, dlcore_loader *loader,
                                                        DLCORE_OUT dlcore_tensor **x,
                                                        DLCORE_OUT dlcore_tensor **y);
+/* How many batches are prepared ahead on a thread of the loader's own, from the next call of
+ * loader_next on: 0 (the default) to 1024. The batches and their order stay the same; the memory of
+ * the prepared ones is held until they are asked for, also those of the next epoch. The thread ends
+ * with the loader or the engine. */
+DLCORE_API DLCORE_STATUS dlcore_status dlcore_loader_set_prefetch(dlcore_context *ctx,
+                                                                  dlcore_loader *loader,
+                                                                  int64_t batches);
 /* Starts the given epoch (counted from 0) at its first batch. */
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_loader_seek(dlcore_context *ctx,
                                                           dlcore_loader *loader, int64_t epoch,

@@ -7,6 +7,7 @@
 
 #include <dlcore/autograd.h>
 #include <dlcore/base.h>
+#include <dlcore/checkpoint.h>
 #include <dlcore/context.h>
 #include <dlcore/data.h>
 #include <dlcore/engine.h>

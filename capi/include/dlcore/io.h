@@ -20,6 +20,11 @@ typedef struct dlcore_archive dlcore_archive;
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_archive_save(
     dlcore_context *ctx, const char *path, DLCORE_ARRAY(count) const char *const *names,
     DLCORE_ARRAY(count) dlcore_tensor *const *tensors, int64_t count);
+/* The same through a function of the program. */
+DLCORE_API DLCORE_STATUS DLCORE_CALLBACK dlcore_status
+dlcore_archive_write(dlcore_context *ctx, dlcore_write_fn write, void *user_data,
+                     DLCORE_ARRAY(count) const char *const *names,
+                     DLCORE_ARRAY(count) dlcore_tensor *const *tensors, int64_t count);
 /* Opens a file, or a copy of a buffer. Errors: NOT_FOUND, PERMISSION_DENIED, DATA_LOSS,
  * INVALID_ARGUMENT. */
 DLCORE_API DLCORE_HANDLE dlcore_archive *dlcore_archive_open(dlcore_context *ctx, const char *path);
@@ -27,6 +32,9 @@ DLCORE_API DLCORE_HANDLE dlcore_archive *dlcore_archive_open_buffer(dlcore_conte
                                                                     DLCORE_ARRAY(size)
                                                                         const void *data,
                                                                     uint64_t size);
+/* The same through a function of the program, which is read to its end. */
+DLCORE_API DLCORE_HANDLE DLCORE_CALLBACK dlcore_archive *dlcore_archive_open_stream(
+    dlcore_context *ctx, dlcore_read_fn read, void *user_data);
 DLCORE_API DLCORE_VOID void dlcore_archive_retain(DLCORE_NULLABLE dlcore_archive *archive);
 DLCORE_API DLCORE_VOID void dlcore_archive_release(DLCORE_NULLABLE dlcore_archive *archive);
 

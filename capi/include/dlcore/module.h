@@ -35,6 +35,16 @@ DLCORE_API DLCORE_VALUE DLCORE_ALWAYS_RUNS int32_t dlcore_module_set_training(dl
                                                                               dlcore_module *module,
                                                                               int32_t training);
 
+/* A module that answers for ever as this one would at this moment in inference mode: neither steps
+ * of optimizers, on whatever thread, nor loading changes it. Its variables, running statistics
+ * included, are of one moment: no step, no run of a graph and no load is in it by half. Nothing is
+ * copied; what is changed afterwards costs a copy once.
+ * It may be used from any number of threads and contexts at once. A call keeps no history, whatever
+ * the context's modes. What would change it or its variables answers FAILED_PRECONDITION; it cannot
+ * become the child of another module. Errors: FAILED_PRECONDITION while capturing. */
+DLCORE_API DLCORE_HANDLE dlcore_module *dlcore_module_snapshot(dlcore_context *ctx,
+                                                               dlcore_module *module);
+
 /* Name of the layer in the catalogue ("Linear"). */
 DLCORE_API DLCORE_BORROWED const char *dlcore_module_kind(const dlcore_module *module);
 DLCORE_API DLCORE_VALUE int64_t dlcore_module_child_count(const dlcore_module *module);
@@ -62,6 +72,17 @@ DLCORE_API DLCORE_STATUS dlcore_status dlcore_module_save(dlcore_context *ctx,
  * changes on failure. Errors: NOT_FOUND, INVALID_ARGUMENT and DATA_LOSS as the file deserves. */
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_module_load(dlcore_context *ctx,
                                                           dlcore_module *module, const char *path);
+/* The same through functions of the program, and from a buffer. */
+DLCORE_API DLCORE_STATUS DLCORE_CALLBACK dlcore_status dlcore_module_write(dlcore_context *ctx,
+                                                                           dlcore_module *module,
+                                                                           dlcore_write_fn write,
+                                                                           void *user_data);
+DLCORE_API DLCORE_STATUS DLCORE_CALLBACK dlcore_status dlcore_module_read(dlcore_context *ctx,
+                                                                          dlcore_module *module,
+                                                                          dlcore_read_fn read,
+                                                                          void *user_data);
+DLCORE_API DLCORE_STATUS dlcore_status dlcore_module_load_buffer(
+    dlcore_context *ctx, dlcore_module *module, DLCORE_ARRAY(size) const void *data, uint64_t size);
 
 #ifdef __cplusplus
 }

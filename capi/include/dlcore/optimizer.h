@@ -30,7 +30,9 @@ DLCORE_API DLCORE_VOID void dlcore_optimizer_retain(DLCORE_NULLABLE dlcore_optim
 DLCORE_API DLCORE_VOID void dlcore_optimizer_release(DLCORE_NULLABLE dlcore_optimizer *optimizer);
 
 /* Applies the gradients of its variables, and consumes them: variables without one stay as they
- * are. It applies wholly or not at all. FAILED_PRECONDITION when no variable has a gradient. */
+ * are. It applies wholly or not at all, also for whoever reads several variables at one moment
+ * (snapshots, saves, runs of graphs). It waits for runs of graphs that update the same variables,
+ * as they wait for it. FAILED_PRECONDITION when no variable has a gradient, and inside a run. */
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_optimizer_step(dlcore_context *ctx,
                                                              dlcore_optimizer *optimizer);
 /* The same, but leaves the gradients. */

@@ -3,8 +3,10 @@
  * dlcore/variable.h -- named, mutable cells that hold a tensor: parameters, running statistics,
  * optimizer state, learning rates, step counts, generators.
  *
- * Reading, assigning and accumulating are atomic and may happen from any thread. The dtype and
- * shape of a variable never change.
+ * Reading, assigning and accumulating are atomic and may happen from any thread. Assigning and
+ * accumulating wait for the run of a graph that updates the variable, so that neither is lost. The
+ * dtype and shape of a variable never change; a variable of a snapshot (module.h) never changes at
+ * all.
  */
 #ifndef DLCORE_VARIABLE_H
 #define DLCORE_VARIABLE_H
