@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kMatmul = 110, kLinearOp = 111;
 
-constexpr DtypeSet kProductSet = kFloatSet | dtype_set(DLCORE_I32, DLCORE_I64);
+constexpr DtypeSet kProductSet = kAnyFloatSet | dtype_set(DLCORE_I32, DLCORE_I64);
 
 struct Sides {
   Dims batch_a, batch_b;
@@ -156,7 +156,8 @@ constexpr OpDef op_matmul = {
     .doc =
         "The matrix product over the last two axes; axes before them are batches and broadcast. A "
         "vector on the left is "
-        "a row, on the right a column, and its axis is dropped from the result. Integers wrap.",
+        "a row, on the right a column, and its axis is dropped from the result. Integers wrap; f16 "
+        "and bf16 are summed in f32 and rounded once.",
     .inputs = {in("a", kProductSet, "[..., M, K]"), in("b", kProductSet, "[..., K, N]")},
     .attrs = {bool_attr("transpose_a", "swap the last two axes of a"),
               bool_attr("transpose_b", "swap the last two axes of b")},
@@ -211,9 +212,9 @@ constexpr OpDef op_linear = {
     .number = kLinearOp,
     .name = "linear",
     .family = "matrix",
-    .doc = "x W^T + b.",
-    .inputs = {in("x", kFloatSet, "[..., in]"), in("weight", kFloatSet, "[out, in]"),
-               optional_in("bias", kFloatSet, "[out]")},
+    .doc = "x W^T + b. f16 and bf16 are summed in f32 and rounded once.",
+    .inputs = {in("x", kAnyFloatSet, "[..., in]"), in("weight", kAnyFloatSet, "[out, in]"),
+               optional_in("bias", kAnyFloatSet, "[out]")},
     .infer = infer_linear,
     .vjp = linear_vjp,
     .saves =
