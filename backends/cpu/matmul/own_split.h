@@ -86,11 +86,20 @@ constexpr Grid split_tiles(int64_t tiles, int64_t panels, int64_t tile_work) {
   return grid;
 }
 
-// Columns of a vector product that one part takes: about 128 KiB of the matrix, at most 256 parts'
-// worth being left to the pool to share out.
-constexpr int64_t vector_columns_per_part(int64_t k, int64_t element_bytes) {
-  const int64_t columns = (int64_t{1} << 17) / std::max<int64_t>(1, k * element_bytes);
-  return std::max<int64_t>(64, divide_up(columns, 64) * 64);
+// Products of so few rows or columns read the other matrix where it lies (vector_product-inl.h),
+// unless k is so short that adding up vectors would take longer than packing.
+inline constexpr int64_t kMostThinRows = 8;
+
+constexpr bool is_thin(int64_t m, int64_t n, int64_t k) {
+  const int64_t rows = std::min(m, n);
+  return rows == 1 || (rows <= kMostThinRows && k >= 64);
+}
+
+// Columns of a product of so many rows that one part takes: about 128 KiB of the matrix, less where
+// each column is more work.
+constexpr int64_t thin_columns_per_part(int64_t rows, int64_t k, int64_t element_bytes) {
+  const int64_t column = std::max<int64_t>(1, k * element_bytes) * divide_up(rows, 2);
+  return std::max<int64_t>(64, divide_up((int64_t{1} << 17) / column, 64) * 64);
 }
 
 }  // namespace dlcore::cpu

@@ -239,10 +239,18 @@ constexpr OpDef op_linear = {
           if (vector) x = expand_dims(x, -2);
           const int rank = vector ? 2 : r.logical_rank(0);
           const Value w = r.batched(1) ? r.aligned(1, rank) : r.input(1);
-          Value y = matmul(x, w, false, true);
-          if (r.has(2)) y = y + (r.batched(2) ? r.aligned(2, rank) : r.input(2));
           const int64_t row[] = {-2};
-          r.set(0, vector ? squeeze(y, row) : y);
+          if (!r.has(2)) {
+            const Value y = matmul(x, w, false, true);
+            return r.set(0, vector ? squeeze(y, row) : y);
+          }
+          // Half precision is rounded after the bias, as by the kernel.
+          const Dtype dtype = x.dtype();
+          const Dtype sums = contains(kHalfSet, dtype) ? DLCORE_F32 : dtype;
+          const Value bias = r.batched(2) ? r.aligned(2, rank) : r.input(2);
+          const Value y =
+              matmul(astype(x, sums), astype(w, sums), false, true) + astype(bias, sums);
+          r.set(0, astype(vector ? squeeze(y, row) : y, dtype));
         },
 };
 
