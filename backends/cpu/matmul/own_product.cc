@@ -106,29 +106,37 @@ void pack_b_panel(const Piece<T>& piece, int64_t q) {
              piece.panel_width(q));
 }
 
+// A block of k at a time for all tiles of a part, so that what the block needs of a and b stays in
+// the caches while the sums, which are small, move.
 template <class T>
 void multiply_tiles(const Piece<T>& piece, const Range& tiles, const Range& panels) {
-  alignas(64) T sum[kTileRows * kTileCols<T>];
+  constexpr int64_t kTile = kTileRows * kTileCols<T>;
+  alignas(64) T sums[kPartTiles * kPartPanels * kTile];
   const TileSplit& split = piece.split;
   const Product& p = piece.product;
   const int64_t first_k = piece.k().begin;
   const bool accumulate = p.accumulate || piece.blocks.begin > 0;
-  const bool last = piece.blocks.end == split.blocks;
-  for (int64_t t = tiles.begin; t < tiles.end; ++t) {
-    const Range rows = split.tile(t);
-    const auto multiply = kTileFunctions<T>[static_cast<size_t>(rows.size() - 1)];
-    for (int64_t q = panels.begin; q < panels.end; ++q) {
-      const T* a = piece.tile(t);
-      const bool packed = q >= piece.packed_from;
-      const T* const b = packed ? piece.panel(q) : block_at<T>(p.b, first_k, q * kTileCols<T>).data;
-      const int64_t b_row = packed ? kTileCols<T> : p.b.row;
-      for (int64_t i = piece.blocks.begin; i < piece.blocks.end; ++i) {
-        const Range k = split.block(i);
-        multiply(a, b + (k.begin - first_k) * b_row, b_row, k.size(), sum, i == piece.blocks.begin);
-        a += kTileRows * split.packed_block();
+  for (int64_t i = piece.blocks.begin; i < piece.blocks.end; ++i) {
+    const Range k = split.block(i);
+    const bool first = i == piece.blocks.begin;
+    const bool last = i + 1 == piece.blocks.end;
+    T* sum = sums;
+    for (int64_t t = tiles.begin; t < tiles.end; ++t) {
+      const Range rows = split.tile(t);
+      const auto multiply = kTileFunctions<T>[static_cast<size_t>(rows.size() - 1)];
+      const T* const a =
+          piece.tile(t) + (i - piece.blocks.begin) * kTileRows * split.packed_block();
+      for (int64_t q = panels.begin; q < panels.end; ++q) {
+        const bool packed = q >= piece.packed_from;
+        const T* const b = packed ? piece.panel(q) + (k.begin - first_k) * kTileCols<T>
+                                  : block_at<T>(p.b, k.begin, q * kTileCols<T>).data;
+        multiply(a, b, packed ? kTileCols<T> : p.b.row, k.size(), sum, first);
+        if (last) {
+          store_tile(p, sum, rows.begin, q * kTileCols<T>, rows.size(), piece.panel_width(q),
+                     accumulate, piece.blocks.end == split.blocks);
+        }
+        if (!(first && last)) sum += kTile;
       }
-      store_tile(p, sum, rows.begin, q * kTileCols<T>, rows.size(), piece.panel_width(q),
-                 accumulate, last);
     }
   }
 }

@@ -60,17 +60,19 @@ constexpr PieceSize piece_size(int64_t tiles, int64_t panels, int64_t blocks, in
           std::min<int64_t>(blocks, 1024 / kLongestBlock)};
 }
 
-// Parts of a piece: at most about 168 x 128 elements of c, smaller until there are 32 parts or a
+// Parts of a piece: at most kPartTiles x kPartPanels tiles of c, smaller until there are 32 parts or a
 // part is down to kSmallestPart multiply-adds.
 struct Grid {
   int64_t rows;
   int64_t cols;
 };
 
+inline constexpr int64_t kPartTiles = 12;
+inline constexpr int64_t kPartPanels = 4;
 inline constexpr int64_t kSmallestPart = int64_t{1} << 20;
 
 constexpr Grid split_tiles(int64_t tiles, int64_t panels, int64_t tile_work) {
-  Grid grid{divide_up(tiles, 12), divide_up(panels, 4)};
+  Grid grid{divide_up(tiles, kPartTiles), divide_up(panels, kPartPanels)};
   while (grid.rows * grid.cols < 32) {
     const int64_t work = tiles * panels * tile_work / (grid.rows * grid.cols);
     if (work < 2 * kSmallestPart) break;

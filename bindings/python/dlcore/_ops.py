@@ -107,7 +107,7 @@ __all__ = [
 def add(a: Operand, b: Operand) -> Tensor:
     """a + b, element by element.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(1, [a, b], [])
 
@@ -115,7 +115,7 @@ def add(a: Operand, b: Operand) -> Tensor:
 def subtract(a: Operand, b: Operand) -> Tensor:
     """a - b, element by element.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(2, [a, b], [])
 
@@ -123,7 +123,7 @@ def subtract(a: Operand, b: Operand) -> Tensor:
 def multiply(a: Operand, b: Operand) -> Tensor:
     """a * b, element by element.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(3, [a, b], [])
 
@@ -131,7 +131,7 @@ def multiply(a: Operand, b: Operand) -> Tensor:
 def divide(a: Operand, b: Operand) -> Tensor:
     """a / b, element by element, for floating dtypes; use floor_divide for integers.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(4, [a, b], [])
 
@@ -140,7 +140,7 @@ def pow(a: Operand, b: Operand) -> Tensor:
     """a to the power of b. x**0 is 1 for every x, and its derivative 0. Integers wrap; a negative integer
     exponent is INVALID_ARGUMENT.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(5, [a, b], [])
 
@@ -148,7 +148,7 @@ def pow(a: Operand, b: Operand) -> Tensor:
 def maximum(a: Operand, b: Operand) -> Tensor:
     """The larger of a and b; NaN when either is. Where both are equal each gets half of the gradient.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(6, [a, b], [])
 
@@ -156,7 +156,7 @@ def maximum(a: Operand, b: Operand) -> Tensor:
 def minimum(a: Operand, b: Operand) -> Tensor:
     """The smaller of a and b; NaN when either is. Where both are equal each gets half of the gradient.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(7, [a, b], [])
 
@@ -164,7 +164,7 @@ def minimum(a: Operand, b: Operand) -> Tensor:
 def remainder(a: Operand, b: Operand) -> Tensor:
     """a - floor(a / b) * b: the remainder has the sign of b. An integer remainder by zero is INVALID_ARGUMENT.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(8, [a, b], [])
 
@@ -173,7 +173,7 @@ def floor_divide(a: Operand, b: Operand) -> Tensor:
     """The largest integer not above a / b. An integer division by zero is INVALID_ARGUMENT; INT_MIN / -1 wraps.
     Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(9, [a, b], [])
 
@@ -181,7 +181,7 @@ def floor_divide(a: Operand, b: Operand) -> Tensor:
 def equal(a: Operand, b: Operand) -> Tensor:
     """a == b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(10, [a, b], [])
 
@@ -189,7 +189,7 @@ def equal(a: Operand, b: Operand) -> Tensor:
 def not_equal(a: Operand, b: Operand) -> Tensor:
     """a != b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(11, [a, b], [])
 
@@ -197,7 +197,7 @@ def not_equal(a: Operand, b: Operand) -> Tensor:
 def less(a: Operand, b: Operand) -> Tensor:
     """a < b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(12, [a, b], [])
 
@@ -205,7 +205,7 @@ def less(a: Operand, b: Operand) -> Tensor:
 def less_equal(a: Operand, b: Operand) -> Tensor:
     """a <= b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(13, [a, b], [])
 
@@ -213,7 +213,7 @@ def less_equal(a: Operand, b: Operand) -> Tensor:
 def greater(a: Operand, b: Operand) -> Tensor:
     """a > b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(14, [a, b], [])
 
@@ -221,7 +221,7 @@ def greater(a: Operand, b: Operand) -> Tensor:
 def greater_equal(a: Operand, b: Operand) -> Tensor:
     """a >= b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(15, [a, b], [])
 
@@ -253,7 +253,7 @@ def logical_xor(a: Operand, b: Operand) -> Tensor:
 def negative(x: Operand) -> Tensor:
     """-x.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(20, [x], [])
 
@@ -261,7 +261,7 @@ def negative(x: Operand) -> Tensor:
 def abs(x: Operand) -> Tensor:
     """|x|; the derivative at 0 is 0. The smallest integer wraps to itself.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(21, [x], [])
 
@@ -269,7 +269,7 @@ def abs(x: Operand) -> Tensor:
 def sign(x: Operand) -> Tensor:
     """-1, 0 or 1; NaN stays NaN.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(22, [x], [])
 
@@ -277,7 +277,7 @@ def sign(x: Operand) -> Tensor:
 def square(x: Operand) -> Tensor:
     """x * x.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(23, [x], [])
 
@@ -285,7 +285,7 @@ def square(x: Operand) -> Tensor:
 def reciprocal(x: Operand) -> Tensor:
     """1 / x.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(24, [x], [])
 
@@ -293,7 +293,7 @@ def reciprocal(x: Operand) -> Tensor:
 def exp(x: Operand) -> Tensor:
     """e to the power of x.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(25, [x], [])
 
@@ -301,7 +301,7 @@ def exp(x: Operand) -> Tensor:
 def expm1(x: Operand) -> Tensor:
     """exp(x) - 1, accurate near 0.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(26, [x], [])
 
@@ -309,7 +309,7 @@ def expm1(x: Operand) -> Tensor:
 def log(x: Operand) -> Tensor:
     """The natural logarithm; -inf at 0, NaN below.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(27, [x], [])
 
@@ -317,7 +317,7 @@ def log(x: Operand) -> Tensor:
 def log1p(x: Operand) -> Tensor:
     """log(1 + x), accurate near 0.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(28, [x], [])
 
@@ -325,7 +325,7 @@ def log1p(x: Operand) -> Tensor:
 def sqrt(x: Operand) -> Tensor:
     """The square root; NaN below 0. The derivative at 0 is taken as 0.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(29, [x], [])
 
@@ -333,7 +333,7 @@ def sqrt(x: Operand) -> Tensor:
 def rsqrt(x: Operand) -> Tensor:
     """1 / sqrt(x).
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(30, [x], [])
 
@@ -341,7 +341,7 @@ def rsqrt(x: Operand) -> Tensor:
 def sin(x: Operand) -> Tensor:
     """The sine of x in radians.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(31, [x], [])
 
@@ -349,7 +349,7 @@ def sin(x: Operand) -> Tensor:
 def cos(x: Operand) -> Tensor:
     """The cosine of x in radians.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(32, [x], [])
 
@@ -357,7 +357,7 @@ def cos(x: Operand) -> Tensor:
 def tanh(x: Operand) -> Tensor:
     """The hyperbolic tangent.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(33, [x], [])
 
@@ -365,7 +365,7 @@ def tanh(x: Operand) -> Tensor:
 def sigmoid(x: Operand) -> Tensor:
     """1 / (1 + exp(-x)), without overflow.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(34, [x], [])
 
@@ -373,7 +373,7 @@ def sigmoid(x: Operand) -> Tensor:
 def relu(x: Operand) -> Tensor:
     """max(x, 0); NaN stays NaN. The derivative at 0 is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(35, [x], [])
 
@@ -383,7 +383,7 @@ def gelu(x: Operand, *, approximate: Literal["none", "tanh"] = "none") -> Tensor
 
       approximate: "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(36, [x], [*_pack.string(approximate)])
 
@@ -391,7 +391,7 @@ def gelu(x: Operand, *, approximate: Literal["none", "tanh"] = "none") -> Tensor
 def silu(x: Operand) -> Tensor:
     """x * sigmoid(x), also called swish.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(37, [x], [])
 
@@ -399,7 +399,7 @@ def silu(x: Operand) -> Tensor:
 def softplus(x: Operand) -> Tensor:
     """log(1 + exp(x)), without overflow.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(38, [x], [])
 
@@ -407,7 +407,7 @@ def softplus(x: Operand) -> Tensor:
 def erf(x: Operand) -> Tensor:
     """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(39, [x], [])
 
@@ -415,7 +415,7 @@ def erf(x: Operand) -> Tensor:
 def floor(x: Operand) -> Tensor:
     """The largest integer not above x. Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(40, [x], [])
 
@@ -423,7 +423,7 @@ def floor(x: Operand) -> Tensor:
 def ceil(x: Operand) -> Tensor:
     """The smallest integer not below x. Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(41, [x], [])
 
@@ -431,7 +431,7 @@ def ceil(x: Operand) -> Tensor:
 def round(x: Operand) -> Tensor:
     """The nearest integer, ties to even. Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(42, [x], [])
 
@@ -439,7 +439,7 @@ def round(x: Operand) -> Tensor:
 def isnan(x: Operand) -> Tensor:
     """Whether x is NaN.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(43, [x], [])
 
@@ -447,7 +447,7 @@ def isnan(x: Operand) -> Tensor:
 def isinf(x: Operand) -> Tensor:
     """Whether x is +inf or -inf.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(44, [x], [])
 
@@ -455,7 +455,7 @@ def isinf(x: Operand) -> Tensor:
 def isfinite(x: Operand) -> Tensor:
     """Whether x is neither NaN nor infinite.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(45, [x], [])
 
@@ -483,7 +483,7 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
       min: lower bound
       max: upper bound
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(48, [x], [*_pack.optional(_pack.real, min), *_pack.optional(_pack.real, max)])
 
@@ -510,7 +510,7 @@ def leaky_relu(x: Operand, *, negative_slope: float = 0.01) -> Tensor:
 
       negative_slope: slope below 0
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(51, [x], [*_pack.real(negative_slope)])
 
@@ -707,26 +707,27 @@ def mse_loss(prediction: Operand, target: Operand, *,
 
 def matmul(a: Operand, b: Operand, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """The matrix product over the last two axes; axes before them are batches and broadcast. A vector on the
-    left is a row, on the right a column, and its axis is dropped from the result. Integers wrap.
+    left is a row, on the right a column, and its axis is dropped from the result. Integers wrap; f16 and bf16
+    are summed in f32 and rounded once.
 
       a: [..., M, K]
       b: [..., K, N]
       transpose_a: swap the last two axes of a
       transpose_b: swap the last two axes of b
 
-    T: i32, i64, f32, f64.
+    T: i32, i64, f16, bf16, f32, f64.
     """
     return call(110, [a, b], [*_pack.boolean(transpose_a), *_pack.boolean(transpose_b)])
 
 
 def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> Tensor:
-    """x W^T + b.
+    """x W^T + b. f16 and bf16 are summed in f32 and rounded once.
 
       x: [..., in]
       weight: [out, in]
       bias: [out]
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(111, [x, weight, bias], [])
 
@@ -887,7 +888,7 @@ def random_uniform(shape: Sequence[int], *, low: float = 0.0, high: float = 1.0,
       shape: of the result
       low: inclusive
       high: exclusive
-      dtype: f32 or f64
+      dtype: a floating dtype
     """
     return call(143, [], [*_pack.dims(shape), *_pack.real(low), *_pack.real(high), *_pack.dtype(dtype)])
 
@@ -899,7 +900,7 @@ def random_normal(shape: Sequence[int], *, mean: float = 0.0, std: float = 1.0,
       shape: of the result
       mean: of the distribution
       std: its standard deviation, 0 or more
-      dtype: f32 or f64
+      dtype: a floating dtype
     """
     return call(144, [], [*_pack.dims(shape), *_pack.real(mean), *_pack.real(std), *_pack.dtype(dtype)])
 
@@ -928,7 +929,7 @@ def dropout(x: Operand, p: float = 0.5) -> Tensor:
 
       p: 0 to 1
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(152, [x], [*_pack.real(p)])
 
