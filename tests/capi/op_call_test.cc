@@ -207,7 +207,8 @@ TEST_F(OpCallTest, IntegerHazardsAreErrorsOrWrap) {
 
 TEST_F(OpCallTest, KernelsAreAnnounced) {
   EXPECT_EQ(dlcore_op_has_kernel(ctx_, kAdd, DLCORE_F32), 1);
-  EXPECT_EQ(dlcore_op_has_kernel(ctx_, kAdd, DLCORE_BF16), 0);
+  EXPECT_EQ(dlcore_op_has_kernel(ctx_, kAdd, DLCORE_BF16), 1);
+  EXPECT_EQ(dlcore_op_has_kernel(ctx_, kAdd, DLCORE_BOOL), 0);
   EXPECT_EQ(dlcore_op_has_kernel(ctx_, kAdd, 77), 0);
   expect_ok();
   EXPECT_EQ(dlcore_op_has_kernel(ctx_, -5, DLCORE_F32), 0);

@@ -53,13 +53,16 @@ dlcore_status arange(void* queue, const dlcore_launch* launch) {
       (out.count + kPart - 1) / kPart, [&](int64_t part) {
         const int64_t end = std::min(out.count, (part + 1) * kPart);
         for (int64_t i = part * kPart; i < end; ++i) {
-          if (exact) {
-            data[i] = static_cast<T>(whole_start + static_cast<uint64_t>(i) * whole_step);
-          } else if constexpr (std::is_integral_v<T>) {
-            const uint64_t bits = element_bits(out.dtype, start + static_cast<double>(i) * step);
-            data[i] = static_cast<T>(bits);
+          const double value = start + static_cast<double>(i) * step;
+          if constexpr (std::is_integral_v<T>) {
+            data[i] = static_cast<T>(exact ? whole_start + static_cast<uint64_t>(i) * whole_step
+                                           : element_bits(out.dtype, value));
+          } else if constexpr (std::is_same_v<T, Half>) {
+            data[i] = half_from(value);
+          } else if constexpr (std::is_same_v<T, BFloat16>) {
+            data[i] = bfloat16_from(value);
           } else {
-            data[i] = static_cast<T>(start + static_cast<double>(i) * step);
+            data[i] = static_cast<T>(value);
           }
         }
       });
@@ -73,7 +76,7 @@ constexpr std::array<dlcore_kernel, sizeof...(T)> arange_of() {
 
 constexpr auto kKernels =
     join(for_all_dtypes(Op::kFull, 0, full), for_all_dtypes(Op::kEye, 0, eye),
-         arange_of<uint8_t, int8_t, int16_t, int32_t, int64_t, float, double>());
+         arange_of<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double>());
 
 }  // namespace
 }  // namespace plain

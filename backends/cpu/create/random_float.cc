@@ -7,11 +7,14 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // They use what the former define.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "backends/cpu/create/create.h"
 #include "backends/cpu/create/random.h"
+#include "backends/cpu/elementwise/half_conversion.h"
 #include "backends/cpu/vector_math.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -73,18 +76,38 @@ HWY_INLINE VF64 to_double(V64 value) {
   return hn::Add(above, hn::BitCast(f, low));
 }
 
+// The largest number of the dtype below `end`. One of f16 or bf16 is one of f32, too.
+double number_below(double end, dlcore_dtype) {
+  return std::nextafter(end, -std::numeric_limits<double>::infinity());
+}
+
+float number_below(float end, dlcore_dtype dtype) {
+  const float below = std::nextafter(end, -std::numeric_limits<float>::infinity());
+  if (!is_half(dtype)) return below;
+  const HalfConversion& half = half_conversion(HWY_TARGET, dtype);
+  uint16_t bits = 0;
+  float nearest = 0;
+  half.narrow(1, &below, &bits);
+  half.widen(1, &bits, &nearest);
+  if (nearest <= below) return nearest;
+  // It was rounded up. The next lower number has the next bits: they are a sign and a magnitude.
+  bits = nearest == 0 ? uint16_t{0x8001} : static_cast<uint16_t>(nearest < 0 ? bits + 1 : bits - 1);
+  half.widen(1, &bits, &nearest);
+  return nearest;
+}
+
 // low + (high - low) * u, kept below high, which rounding could otherwise reach.
 template <class T>
 struct Uniform {
   T low, width, most;
 
-  explicit Uniform(const int64_t* attrs) {
+  Uniform(const int64_t* attrs, dlcore_dtype dtype) {
     const double from = attr_double(attrs[0]);
     const double to = attr_double(attrs[1]);
     low = static_cast<T>(from);
     width = static_cast<T>(to - from);
     const T end = static_cast<T>(to);
-    most = low < end ? std::nextafter(end, low) : end;
+    most = low < end ? number_below(end, dtype) : end;
   }
 
   template <class D>
@@ -122,7 +145,7 @@ template <class T>
 struct Normal {
   double mean, deviation;
 
-  explicit Normal(const int64_t* attrs)
+  Normal(const int64_t* attrs, dlcore_dtype)
       : mean(attr_double(attrs[0])), deviation(attr_double(attrs[1])) {}
 
   HWY_INLINE void pair(VF64 unit1, VF64 unit2, VF64& first, VF64& second) const {
@@ -164,23 +187,47 @@ HWY_INLINE void put_blocks(const Blocks& blocks, const Normal<double>& normal, d
   hn::StoreInterleaved2(z0, z1, f, to);
 }
 
+// Elements [begin, end) of the call's draws; begin is the first of a step.
 template <class T, class Distribution>
-dlcore_status fill_random(void* queue, const dlcore_launch* launch) {
+void draw(const RandomCall& call, const Distribution& distribution, int64_t begin, int64_t end,
+          T* to) {
   constexpr int64_t kPerBlock = 16 / static_cast<int64_t>(sizeof(T));
   constexpr int64_t kStep = kBlocks * kPerBlock;
+  for (; begin + kStep <= end; begin += kStep, to += kStep) {
+    put_blocks(draw_blocks(call, static_cast<uint64_t>(begin / kPerBlock)), distribution, to);
+  }
+  if (begin == end) return;
+  T rest[kStep];
+  put_blocks(draw_blocks(call, static_cast<uint64_t>(begin / kPerBlock)), distribution, rest);
+  std::memcpy(to, rest, static_cast<size_t>(end - begin) * sizeof(T));
+}
+
+template <class T, class Distribution>
+dlcore_status fill_random(void* queue, const dlcore_launch* launch) {
   const RandomCall call = random_call(launch->inputs[0]);
-  const Distribution distribution(attrs_after_shape(launch));
   const dlcore_operand& out = launch->outputs[0];
-  T* const data = static_cast<T*>(out.data);
+  const Distribution distribution(attrs_after_shape(launch), out.dtype);
   for_each_draw(*static_cast<const Queue*>(queue), out.count, [&](int64_t begin, int64_t end) {
-    int64_t i = begin;
-    for (; i + kStep <= end; i += kStep) {
-      put_blocks(draw_blocks(call, static_cast<uint64_t>(i / kPerBlock)), distribution, data + i);
+    draw(call, distribution, begin, end, static_cast<T*>(out.data) + begin);
+  });
+  return DLCORE_OK;
+}
+
+// f16 and bf16: the numbers of f32, rounded.
+template <class Distribution>
+dlcore_status fill_random_half(void* queue, const dlcore_launch* launch) {
+  constexpr int64_t kTile = 1024;  // whole steps
+  const RandomCall call = random_call(launch->inputs[0]);
+  const dlcore_operand& out = launch->outputs[0];
+  const Distribution distribution(attrs_after_shape(launch), out.dtype);
+  const HalfConversion& conversion = half_conversion(HWY_TARGET, out.dtype);
+  for_each_draw(*static_cast<const Queue*>(queue), out.count, [&](int64_t begin, int64_t end) {
+    alignas(64) float tile[kTile];
+    for (; begin < end; begin += kTile) {
+      const int64_t last = std::min(end, begin + kTile);
+      draw(call, distribution, begin, last, tile);
+      conversion.narrow(last - begin, tile, static_cast<uint16_t*>(out.data) + begin);
     }
-    if (i == end) return;
-    T rest[kStep];
-    put_blocks(draw_blocks(call, static_cast<uint64_t>(i / kPerBlock)), distribution, rest);
-    std::memcpy(data + i, rest, static_cast<size_t>(end - i) * sizeof(T));
   });
   return DLCORE_OK;
 }
@@ -188,8 +235,12 @@ dlcore_status fill_random(void* queue, const dlcore_launch* launch) {
 constexpr dlcore_kernel kKernels[] = {
     make_kernel(Op::kRandomUniform, DLCORE_F32, 0, fill_random<float, Uniform<float>>),
     make_kernel(Op::kRandomUniform, DLCORE_F64, 0, fill_random<double, Uniform<double>>),
+    make_kernel(Op::kRandomUniform, DLCORE_F16, 0, fill_random_half<Uniform<float>>),
+    make_kernel(Op::kRandomUniform, DLCORE_BF16, 0, fill_random_half<Uniform<float>>),
     make_kernel(Op::kRandomNormal, DLCORE_F32, 0, fill_random<float, Normal<float>>),
     make_kernel(Op::kRandomNormal, DLCORE_F64, 0, fill_random<double, Normal<double>>),
+    make_kernel(Op::kRandomNormal, DLCORE_F16, 0, fill_random_half<Normal<float>>),
+    make_kernel(Op::kRandomNormal, DLCORE_BF16, 0, fill_random_half<Normal<float>>),
 };
 
 }  // namespace

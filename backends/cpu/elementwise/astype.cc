@@ -84,27 +84,17 @@ struct BoolToFloat {
   }
 };
 
-struct BFloat16ToFloat {
-  template <class D, class V>
-  HWY_INLINE hn::Vec<D> operator()(D to, V x) const {
-    const hn::Rebind<uint32_t, D> wide;
-    return hn::BitCast(to, hn::ShiftLeft<16>(hn::PromoteTo(wide, x)));
-  }
-};
+template <dlcore_dtype kFrom>
+int64_t widen_loop(int64_t n, void* out, const void* a, const void*, const void*, const void*) {
+  half_conversion(HWY_TARGET, kFrom).widen(n, a, static_cast<float*>(out));
+  return -1;
+}
 
-// bfloat16_from(float) of core/base/half.h
-struct FloatToBFloat16 {
-  template <class D, class V>
-  HWY_INLINE hn::Vec<D> operator()(D to, V x) const {
-    const hn::Rebind<uint32_t, D> wide;
-    const auto bits = hn::BitCast(wide, x);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1u));
-    const auto rounded = hn::Add(hn::Add(bits, hn::Set(wide, 0x7fffu)), odd);
-    const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000u));
-    const auto is_nan = hn::RebindMask(wide, hn::IsNaN(x));
-    return hn::TruncateTo(to, hn::ShiftRight<16>(hn::IfThenElse(is_nan, quiet, rounded)));
-  }
-};
+template <dlcore_dtype kTo>
+int64_t narrow_loop(int64_t n, void* out, const void* a, const void*, const void*, const void*) {
+  half_conversion(HWY_TARGET, kTo).narrow(n, static_cast<const float*>(a), out);
+  return -1;
+}
 
 // The loop on vectors, or null.
 Loop vector_loop(dlcore_dtype from, dlcore_dtype to) {
@@ -116,8 +106,10 @@ Loop vector_loop(dlcore_dtype from, dlcore_dtype to) {
         return convert_loop<float, uint8_t, ByteToFloat>;
       case DLCORE_I32:
         return convert_loop<float, int32_t, IntegerToFloat>;
+      case DLCORE_F16:
+        return widen_loop<DLCORE_F16>;
       case DLCORE_BF16:
-        return convert_loop<float, uint16_t, BFloat16ToFloat>;
+        return widen_loop<DLCORE_BF16>;
       case DLCORE_F64:
         return convert_loop<float, double, Demote>;
       default:
@@ -126,9 +118,8 @@ Loop vector_loop(dlcore_dtype from, dlcore_dtype to) {
   }
   if (to == DLCORE_F64 && from == DLCORE_F32) return convert_loop<double, float, Promote>;
   if (to == DLCORE_F64 && from == DLCORE_I32) return convert_loop<double, int32_t, Promote>;
-  if (to == DLCORE_BF16 && from == DLCORE_F32) {
-    return convert_loop<uint16_t, float, FloatToBFloat16>;
-  }
+  if (to == DLCORE_F16 && from == DLCORE_F32) return narrow_loop<DLCORE_F16>;
+  if (to == DLCORE_BF16 && from == DLCORE_F32) return narrow_loop<DLCORE_BF16>;
   return nullptr;
 }
 

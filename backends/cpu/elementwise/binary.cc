@@ -101,7 +101,7 @@ struct Xor {
 template <class Operation, class T, Grain kGrain = kCheap>
 constexpr dlcore_kernel row(Op op) {
   return make_kernel(op, dtype_of<T>(), kFlags,
-                     launch_elementwise<binary_loop<T, Operation>, kGrain>);
+                     launch_of<T, binary_loop<Computed<T>, Operation>, kGrain>());
 }
 
 template <class Operation>
@@ -118,6 +118,8 @@ constexpr dlcore_kernel kKernels[] = {
     row<Add, int64_t>(Op::kAdd),
     row<Add, float>(Op::kAdd),
     row<Add, double>(Op::kAdd),
+    row<Add, Half>(Op::kAdd),
+    row<Add, BFloat16>(Op::kAdd),
     row<Subtract, uint8_t>(Op::kSubtract),
     row<Subtract, int8_t>(Op::kSubtract),
     row<Subtract, int16_t>(Op::kSubtract),
@@ -125,14 +127,22 @@ constexpr dlcore_kernel kKernels[] = {
     row<Subtract, int64_t>(Op::kSubtract),
     row<Subtract, float>(Op::kSubtract),
     row<Subtract, double>(Op::kSubtract),
+    row<Subtract, Half>(Op::kSubtract),
+    row<Subtract, BFloat16>(Op::kSubtract),
     row<Multiply, int16_t>(Op::kMultiply),
     row<Multiply, int32_t>(Op::kMultiply),
     row<Multiply, float>(Op::kMultiply),
     row<Multiply, double>(Op::kMultiply),
+    row<Multiply, Half>(Op::kMultiply),
+    row<Multiply, BFloat16>(Op::kMultiply),
     row<Divide, float>(Op::kDivide),
     row<Divide, double>(Op::kDivide),
+    row<Divide, Half>(Op::kDivide),
+    row<Divide, BFloat16>(Op::kDivide),
     row<Pow, float, kCostly>(Op::kPow),
     row<Pow, double, kCostly>(Op::kPow),
+    row<Pow, Half, kCostly>(Op::kPow),
+    row<Pow, BFloat16, kCostly>(Op::kPow),
     row<Maximum, uint8_t>(Op::kMaximum),
     row<Maximum, int8_t>(Op::kMaximum),
     row<Maximum, int16_t>(Op::kMaximum),
@@ -140,6 +150,8 @@ constexpr dlcore_kernel kKernels[] = {
     row<Maximum, int64_t>(Op::kMaximum),
     row<Maximum, float>(Op::kMaximum),
     row<Maximum, double>(Op::kMaximum),
+    row<Maximum, Half>(Op::kMaximum),
+    row<Maximum, BFloat16>(Op::kMaximum),
     row<Minimum, uint8_t>(Op::kMinimum),
     row<Minimum, int8_t>(Op::kMinimum),
     row<Minimum, int16_t>(Op::kMinimum),
@@ -147,6 +159,8 @@ constexpr dlcore_kernel kKernels[] = {
     row<Minimum, int64_t>(Op::kMinimum),
     row<Minimum, float>(Op::kMinimum),
     row<Minimum, double>(Op::kMinimum),
+    row<Minimum, Half>(Op::kMinimum),
+    row<Minimum, BFloat16>(Op::kMinimum),
     logical_row<And>(Op::kLogicalAnd),
     logical_row<Or>(Op::kLogicalOr),
     logical_row<Xor>(Op::kLogicalXor),

@@ -91,15 +91,15 @@ struct IsFinite {
 
 template <class Operation, class T>
 constexpr dlcore_kernel compare_row(Op op) {
-  using Storage = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+  using Storage = std::conditional_t<std::is_same_v<T, bool>, uint8_t, Computed<T>>;
   return make_kernel(op, dtype_of<T>(), DLCORE_KERNEL_STRIDED,
-                     launch_elementwise<test_loop<Storage, Operation, false>, kCheap>);
+                     launch_of<T, test_loop<Storage, Operation, false>, kCheap>());
 }
 
 template <class Operation, class T>
 constexpr dlcore_kernel test_row(Op op) {
   return make_kernel(op, dtype_of<T>(), DLCORE_KERNEL_STRIDED,
-                     launch_elementwise<test_loop<T, Operation, true>, kCheap>);
+                     launch_of<T, test_loop<Computed<T>, Operation, true>, kCheap>());
 }
 
 constexpr dlcore_kernel kKernels[] = {
@@ -111,6 +111,8 @@ constexpr dlcore_kernel kKernels[] = {
     compare_row<Equal, int64_t>(Op::kEqual),
     compare_row<Equal, float>(Op::kEqual),
     compare_row<Equal, double>(Op::kEqual),
+    compare_row<Equal, Half>(Op::kEqual),
+    compare_row<Equal, BFloat16>(Op::kEqual),
     compare_row<NotEqual, bool>(Op::kNotEqual),
     compare_row<NotEqual, uint8_t>(Op::kNotEqual),
     compare_row<NotEqual, int8_t>(Op::kNotEqual),
@@ -119,6 +121,8 @@ constexpr dlcore_kernel kKernels[] = {
     compare_row<NotEqual, int64_t>(Op::kNotEqual),
     compare_row<NotEqual, float>(Op::kNotEqual),
     compare_row<NotEqual, double>(Op::kNotEqual),
+    compare_row<NotEqual, Half>(Op::kNotEqual),
+    compare_row<NotEqual, BFloat16>(Op::kNotEqual),
     compare_row<Less, bool>(Op::kLess),
     compare_row<Less, uint8_t>(Op::kLess),
     compare_row<Less, int8_t>(Op::kLess),
@@ -127,6 +131,8 @@ constexpr dlcore_kernel kKernels[] = {
     compare_row<Less, int64_t>(Op::kLess),
     compare_row<Less, float>(Op::kLess),
     compare_row<Less, double>(Op::kLess),
+    compare_row<Less, Half>(Op::kLess),
+    compare_row<Less, BFloat16>(Op::kLess),
     compare_row<LessEqual, bool>(Op::kLessEqual),
     compare_row<LessEqual, uint8_t>(Op::kLessEqual),
     compare_row<LessEqual, int8_t>(Op::kLessEqual),
@@ -135,6 +141,8 @@ constexpr dlcore_kernel kKernels[] = {
     compare_row<LessEqual, int64_t>(Op::kLessEqual),
     compare_row<LessEqual, float>(Op::kLessEqual),
     compare_row<LessEqual, double>(Op::kLessEqual),
+    compare_row<LessEqual, Half>(Op::kLessEqual),
+    compare_row<LessEqual, BFloat16>(Op::kLessEqual),
     compare_row<Greater, bool>(Op::kGreater),
     compare_row<Greater, uint8_t>(Op::kGreater),
     compare_row<Greater, int8_t>(Op::kGreater),
@@ -143,6 +151,8 @@ constexpr dlcore_kernel kKernels[] = {
     compare_row<Greater, int64_t>(Op::kGreater),
     compare_row<Greater, float>(Op::kGreater),
     compare_row<Greater, double>(Op::kGreater),
+    compare_row<Greater, Half>(Op::kGreater),
+    compare_row<Greater, BFloat16>(Op::kGreater),
     compare_row<GreaterEqual, bool>(Op::kGreaterEqual),
     compare_row<GreaterEqual, uint8_t>(Op::kGreaterEqual),
     compare_row<GreaterEqual, int8_t>(Op::kGreaterEqual),
@@ -151,12 +161,20 @@ constexpr dlcore_kernel kKernels[] = {
     compare_row<GreaterEqual, int64_t>(Op::kGreaterEqual),
     compare_row<GreaterEqual, float>(Op::kGreaterEqual),
     compare_row<GreaterEqual, double>(Op::kGreaterEqual),
+    compare_row<GreaterEqual, Half>(Op::kGreaterEqual),
+    compare_row<GreaterEqual, BFloat16>(Op::kGreaterEqual),
     test_row<IsNan, float>(Op::kIsnan),
     test_row<IsNan, double>(Op::kIsnan),
+    test_row<IsNan, Half>(Op::kIsnan),
+    test_row<IsNan, BFloat16>(Op::kIsnan),
     test_row<IsInf, float>(Op::kIsinf),
     test_row<IsInf, double>(Op::kIsinf),
+    test_row<IsInf, Half>(Op::kIsinf),
+    test_row<IsInf, BFloat16>(Op::kIsinf),
     test_row<IsFinite, float>(Op::kIsfinite),
     test_row<IsFinite, double>(Op::kIsfinite),
+    test_row<IsFinite, Half>(Op::kIsfinite),
+    test_row<IsFinite, BFloat16>(Op::kIsfinite),
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 
 static_assert(kMaxElementwiseInputs <= kMaxViews);
 
-constexpr int64_t kTile = 512;     // elements
+constexpr int64_t kTile = 512;  // elements
+constexpr int64_t kWidenedTile = 256;
 constexpr int64_t kLongRow = 128;  // rows from this length on are taken one at a time
 
 // How one input reaches the loop.
@@ -144,6 +145,36 @@ int64_t run_plan(const Queue& queue, const Plan& plan) {
   return failed == kNone ? -1 : failed;
 }
 
+struct Widened {
+  Loop loop;
+  const void* params;
+  const HalfConversion& conversion;
+  int n_inputs;
+  bool narrows;  // the output, too, is of 16 bits
+};
+
+// A loop on 16-bit elements: tiles of them, widened, go through the loop of f32.
+int64_t widened_loop(int64_t n, void* out, const void* a, const void* b, const void* c,
+                     const void* params) {
+  alignas(64) float tiles[kMaxElementwiseInputs][kWidenedTile];
+  const Widened& widened = *static_cast<const Widened*>(params);
+  const void* const inputs[kMaxElementwiseInputs] = {a, b, c};
+  for (int64_t first = 0; first < n; first += kWidenedTile) {
+    const int64_t length = std::min(kWidenedTile, n - first);
+    for (int i = 0; i < widened.n_inputs; ++i) {
+      widened.conversion.widen(length, static_cast<const uint16_t*>(inputs[i]) + first, tiles[i]);
+    }
+    void* const to = widened.narrows ? static_cast<void*>(tiles[0])
+                                     : static_cast<void*>(static_cast<uint8_t*>(out) + first);
+    const int64_t failed = widened.loop(length, to, tiles[0], tiles[1], tiles[2], widened.params);
+    if (failed >= 0) return first + failed;
+    if (widened.narrows) {
+      widened.conversion.narrow(length, tiles[0], static_cast<uint16_t*>(out) + first);
+    }
+  }
+  return -1;
+}
+
 }  // namespace
 
 int64_t element_size(dlcore_dtype dtype) {
@@ -161,6 +192,13 @@ int64_t run_elementwise(const Queue& queue, const dlcore_launch& launch, Loop lo
                 launch.n_inputs > 2 ? in[2].data : nullptr, params);
   }
   return run_plan(queue, Plan(launch, loop, grain, params));
+}
+
+int64_t run_widened(const Queue& queue, const dlcore_launch& launch, Loop loop, Grain grain,
+                    const void* params, const HalfConversion& conversion) {
+  const Widened widened = {loop, params, conversion, launch.n_inputs,
+                           is_half(launch.outputs[0].dtype)};
+  return run_elementwise(queue, launch, widened_loop, grain, &widened);
 }
 
 }  // namespace dlcore::cpu

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "backends/cpu/elementwise/half_conversion.h"
 #include "backends/cpu/queue.h"
 #include "dlcore/plugin.h"
 
@@ -28,8 +29,21 @@ constexpr int kMaxElementwiseInputs = 3;
 int64_t run_elementwise(const Queue& queue, const dlcore_launch& launch, Loop loop, Grain grain,
                         const void* params);
 
+// The same for a launch in f16 or bf16, whose elements `loop` computes in f32: every input has that
+// dtype, and so has the output unless it is bool.
+int64_t run_widened(const Queue& queue, const dlcore_launch& launch, Loop loop, Grain grain,
+                    const void* params, const HalfConversion& conversion);
+
 // Bytes of one element.
 int64_t element_size(dlcore_dtype dtype);
+
+// A kernel around a loop of f32, for f16 and bf16. `kTarget` is the instruction set of the loop.
+template <int64_t kTarget, Loop kLoop, Grain kGrain>
+dlcore_status launch_widened(void* queue, const dlcore_launch* launch) {
+  run_widened(*static_cast<const Queue*>(queue), *launch, kLoop, kGrain, nullptr,
+              half_conversion(kTarget, launch->inputs[0].dtype));
+  return DLCORE_OK;
+}
 
 // A kernel around a loop that takes no parameters and cannot fail.
 template <Loop kLoop, Grain kGrain>

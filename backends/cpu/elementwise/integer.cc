@@ -145,6 +145,12 @@ dlcore_status launch_pow(void* queue, const dlcore_launch* launch) {
   return run_checked<T>(queue, *launch, loop<T, Pow>, "negative exponent of an integer");
 }
 
+// f16 and bf16, computed in f32.
+template <class Operation>
+constexpr dlcore_kernel widened_row(Op op, dlcore_dtype dtype) {
+  return make_kernel(op, dtype, kFlags, launch_widened<0, loop<float, Operation>, kCostly>);
+}
+
 template <class T>
 constexpr dlcore_kernel remainder_row() {
   return make_kernel(Op::kRemainder, dtype_of<T>(), kFlags, launch_division<T, Remainder>);
@@ -173,15 +179,35 @@ constexpr dlcore_kernel square_row() {
 }
 
 constexpr dlcore_kernel kKernels[] = {
-    remainder_row<uint8_t>(),    remainder_row<int8_t>(),     remainder_row<int16_t>(),
-    remainder_row<int32_t>(),    remainder_row<int64_t>(),    remainder_row<float>(),
-    remainder_row<double>(),     floor_divide_row<uint8_t>(), floor_divide_row<int8_t>(),
-    floor_divide_row<int16_t>(), floor_divide_row<int32_t>(), floor_divide_row<int64_t>(),
-    floor_divide_row<float>(),   floor_divide_row<double>(),  pow_row<uint8_t>(),
-    pow_row<int8_t>(),           pow_row<int16_t>(),          pow_row<int32_t>(),
-    pow_row<int64_t>(),          multiply_row<uint8_t>(),     multiply_row<int8_t>(),
-    multiply_row<int64_t>(),     square_row<uint8_t>(),       square_row<int8_t>(),
+    remainder_row<uint8_t>(),
+    remainder_row<int8_t>(),
+    remainder_row<int16_t>(),
+    remainder_row<int32_t>(),
+    remainder_row<int64_t>(),
+    remainder_row<float>(),
+    remainder_row<double>(),
+    floor_divide_row<uint8_t>(),
+    floor_divide_row<int8_t>(),
+    floor_divide_row<int16_t>(),
+    floor_divide_row<int32_t>(),
+    floor_divide_row<int64_t>(),
+    floor_divide_row<float>(),
+    floor_divide_row<double>(),
+    pow_row<uint8_t>(),
+    pow_row<int8_t>(),
+    pow_row<int16_t>(),
+    pow_row<int32_t>(),
+    pow_row<int64_t>(),
+    multiply_row<uint8_t>(),
+    multiply_row<int8_t>(),
+    multiply_row<int64_t>(),
+    square_row<uint8_t>(),
+    square_row<int8_t>(),
     square_row<int64_t>(),
+    widened_row<Remainder>(Op::kRemainder, DLCORE_F16),
+    widened_row<Remainder>(Op::kRemainder, DLCORE_BF16),
+    widened_row<FloorDivide>(Op::kFloorDivide, DLCORE_F16),
+    widened_row<FloorDivide>(Op::kFloorDivide, DLCORE_BF16),
 };
 
 }  // namespace

@@ -175,16 +175,20 @@ struct ReluBackward {
 
 template <class T>
 dlcore_status launch_leaky_relu(void* queue, const dlcore_launch* launch) {
-  const LeakyRelu<T> op{static_cast<T>(std::bit_cast<double>(launch->attrs[0]))};
-  run_elementwise(*static_cast<const Queue*>(queue), *launch, unary_loop<T, LeakyRelu<T>>, kCheap,
-                  &op);
+  using C = Computed<T>;
+  const LeakyRelu<C> op{static_cast<C>(std::bit_cast<double>(launch->attrs[0]))};
+  run_loop<T>(queue, *launch, unary_loop<C, LeakyRelu<C>>, kCheap, &op);
   return DLCORE_OK;
 }
 
 // A bound as a T: for integers the next integer inside, saturated (NaN bounds nothing).
 template <class T>
-T clip_bound(double bound, T none, bool is_low) {
-  if constexpr (std::is_floating_point_v<T>) {
+Computed<T> clip_bound(double bound, Computed<T> none, bool is_low) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return to_float(half_from(bound));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return to_float(bfloat16_from(bound));
+  } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(bound);
   } else {
     const double integral = is_low ? std::ceil(bound) : std::floor(bound);
@@ -202,21 +206,28 @@ T clip_bound(double bound, T none, bool is_low) {
 // Attributes: min and max, each a presence word and then, when present, a double.
 template <class T>
 dlcore_status launch_clip(void* queue, const dlcore_launch* launch) {
-  using Limits = std::numeric_limits<T>;
-  constexpr bool kIsFloat = std::is_floating_point_v<T>;
-  Clip<T> op{kIsFloat ? -Limits::infinity() : Limits::lowest(),
+  using C = Computed<T>;
+  using Limits = std::numeric_limits<C>;
+  constexpr bool kIsFloat = std::is_floating_point_v<C>;
+  Clip<C> op{kIsFloat ? -Limits::infinity() : Limits::lowest(),
              kIsFloat ? Limits::infinity() : Limits::max()};
   const int64_t* word = launch->attrs;
-  if (*word++ != 0) op.low = clip_bound(std::bit_cast<double>(*word++), op.low, true);
-  if (*word++ != 0) op.high = clip_bound(std::bit_cast<double>(*word), op.high, false);
-  run_elementwise(*static_cast<const Queue*>(queue), *launch, unary_loop<T, Clip<T>>, kCheap, &op);
+  if (*word++ != 0) op.low = clip_bound<T>(std::bit_cast<double>(*word++), op.low, true);
+  if (*word++ != 0) op.high = clip_bound<T>(std::bit_cast<double>(*word), op.high, false);
+  run_loop<T>(queue, *launch, unary_loop<C, Clip<C>>, kCheap, &op);
   return DLCORE_OK;
 }
 
 template <class Operation, class T>
 constexpr dlcore_kernel row(Op op) {
   return make_kernel(op, dtype_of<T>(), kFlags,
-                     launch_elementwise<unary_loop<T, Operation>, kCheap>);
+                     launch_of<T, unary_loop<Computed<T>, Operation>, kCheap>());
+}
+
+template <class T>
+constexpr dlcore_kernel relu_backward_row() {
+  return make_kernel(Op::kReluBackward, dtype_of<T>(), kFlags,
+                     launch_of<T, binary_loop<Computed<T>, ReluBackward>, kCheap>());
 }
 
 constexpr dlcore_kernel kKernels[] = {
@@ -227,6 +238,8 @@ constexpr dlcore_kernel kKernels[] = {
     row<Negative, int64_t>(Op::kNegative),
     row<Negative, float>(Op::kNegative),
     row<Negative, double>(Op::kNegative),
+    row<Negative, Half>(Op::kNegative),
+    row<Negative, BFloat16>(Op::kNegative),
     row<Abs, uint8_t>(Op::kAbs),
     row<Abs, int8_t>(Op::kAbs),
     row<Abs, int16_t>(Op::kAbs),
@@ -234,6 +247,8 @@ constexpr dlcore_kernel kKernels[] = {
     row<Abs, int64_t>(Op::kAbs),
     row<Abs, float>(Op::kAbs),
     row<Abs, double>(Op::kAbs),
+    row<Abs, Half>(Op::kAbs),
+    row<Abs, BFloat16>(Op::kAbs),
     row<Sign, uint8_t>(Op::kSign),
     row<Sign, int8_t>(Op::kSign),
     row<Sign, int16_t>(Op::kSign),
@@ -241,6 +256,8 @@ constexpr dlcore_kernel kKernels[] = {
     row<Sign, int64_t>(Op::kSign),
     row<Sign, float>(Op::kSign),
     row<Sign, double>(Op::kSign),
+    row<Sign, Half>(Op::kSign),
+    row<Sign, BFloat16>(Op::kSign),
     row<Relu, uint8_t>(Op::kRelu),
     row<Relu, int8_t>(Op::kRelu),
     row<Relu, int16_t>(Op::kRelu),
@@ -248,22 +265,38 @@ constexpr dlcore_kernel kKernels[] = {
     row<Relu, int64_t>(Op::kRelu),
     row<Relu, float>(Op::kRelu),
     row<Relu, double>(Op::kRelu),
+    row<Relu, Half>(Op::kRelu),
+    row<Relu, BFloat16>(Op::kRelu),
     row<Square, int16_t>(Op::kSquare),
     row<Square, int32_t>(Op::kSquare),
     row<Square, float>(Op::kSquare),
     row<Square, double>(Op::kSquare),
+    row<Square, Half>(Op::kSquare),
+    row<Square, BFloat16>(Op::kSquare),
     row<Sqrt, float>(Op::kSqrt),
     row<Sqrt, double>(Op::kSqrt),
+    row<Sqrt, Half>(Op::kSqrt),
+    row<Sqrt, BFloat16>(Op::kSqrt),
     row<Rsqrt, float>(Op::kRsqrt),
     row<Rsqrt, double>(Op::kRsqrt),
+    row<Rsqrt, Half>(Op::kRsqrt),
+    row<Rsqrt, BFloat16>(Op::kRsqrt),
     row<Reciprocal, float>(Op::kReciprocal),
     row<Reciprocal, double>(Op::kReciprocal),
+    row<Reciprocal, Half>(Op::kReciprocal),
+    row<Reciprocal, BFloat16>(Op::kReciprocal),
     row<Floor, float>(Op::kFloor),
     row<Floor, double>(Op::kFloor),
+    row<Floor, Half>(Op::kFloor),
+    row<Floor, BFloat16>(Op::kFloor),
     row<Ceil, float>(Op::kCeil),
     row<Ceil, double>(Op::kCeil),
+    row<Ceil, Half>(Op::kCeil),
+    row<Ceil, BFloat16>(Op::kCeil),
     row<Round, float>(Op::kRound),
     row<Round, double>(Op::kRound),
+    row<Round, Half>(Op::kRound),
+    row<Round, BFloat16>(Op::kRound),
     make_kernel(Op::kLogicalNot, DLCORE_BOOL, kFlags,
                 launch_elementwise<unary_loop<uint8_t, LogicalNot>, kCheap>),
     make_kernel(Op::kClip, dtype_of<uint8_t>(), kFlags, launch_clip<uint8_t>),
@@ -273,12 +306,16 @@ constexpr dlcore_kernel kKernels[] = {
     make_kernel(Op::kClip, dtype_of<int64_t>(), kFlags, launch_clip<int64_t>),
     make_kernel(Op::kClip, dtype_of<float>(), kFlags, launch_clip<float>),
     make_kernel(Op::kClip, dtype_of<double>(), kFlags, launch_clip<double>),
+    make_kernel(Op::kClip, dtype_of<Half>(), kFlags, launch_clip<Half>),
+    make_kernel(Op::kClip, dtype_of<BFloat16>(), kFlags, launch_clip<BFloat16>),
     make_kernel(Op::kLeakyRelu, dtype_of<float>(), kFlags, launch_leaky_relu<float>),
     make_kernel(Op::kLeakyRelu, dtype_of<double>(), kFlags, launch_leaky_relu<double>),
-    make_kernel(Op::kReluBackward, dtype_of<float>(), kFlags,
-                launch_elementwise<binary_loop<float, ReluBackward>, kCheap>),
-    make_kernel(Op::kReluBackward, dtype_of<double>(), kFlags,
-                launch_elementwise<binary_loop<double, ReluBackward>, kCheap>),
+    make_kernel(Op::kLeakyRelu, dtype_of<Half>(), kFlags, launch_leaky_relu<Half>),
+    make_kernel(Op::kLeakyRelu, dtype_of<BFloat16>(), kFlags, launch_leaky_relu<BFloat16>),
+    relu_backward_row<float>(),
+    relu_backward_row<double>(),
+    relu_backward_row<Half>(),
+    relu_backward_row<BFloat16>(),
 };
 
 }  // namespace

@@ -93,6 +93,34 @@ int64_t binary_loop(int64_t count, void* out, const void* a, const void* b, cons
   return -1;
 }
 
+// What elements of T are computed in.
+template <class T>
+inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+using Computed = std::conditional_t<kIsHalf<T>, float, T>;
+
+// The kernel for elements of T around a loop on Computed<T>.
+template <class T, Loop kLoop, Grain kGrain>
+constexpr dlcore_kernel_fn launch_of() {
+  if constexpr (kIsHalf<T>) {
+    return launch_widened<HWY_TARGET, kLoop, kGrain>;
+  } else {
+    return launch_elementwise<kLoop, kGrain>;
+  }
+}
+
+// Runs a loop on Computed<T> for a launch in T.
+template <class T>
+void run_loop(void* queue, const dlcore_launch& launch, Loop loop, Grain grain,
+              const void* params) {
+  const Queue& q = *static_cast<const Queue*>(queue);
+  if constexpr (kIsHalf<T>) {
+    run_widened(q, launch, loop, grain, params, half_conversion(HWY_TARGET, dtype_of<T>()));
+  } else {
+    run_elementwise(q, launch, loop, grain, params);
+  }
+}
+
 // A mask as bytes of 0 and 1.
 template <class D>
 HWY_INLINE auto mask_to_bool(D d, hn::Mask<D> mask) {

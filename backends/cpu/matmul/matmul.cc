@@ -35,8 +35,12 @@ constexpr dlcore_kernel make_product(Op op, dlcore_dtype dtype, dlcore_kernel_fn
 constexpr dlcore_kernel kKernels[] = {
     make_product(Op::kMatmul, DLCORE_F32, run_matmul, size_matmul),
     make_product(Op::kMatmul, DLCORE_F64, run_matmul, size_matmul),
+    make_product(Op::kMatmul, DLCORE_F16, run_matmul, size_matmul),
+    make_product(Op::kMatmul, DLCORE_BF16, run_matmul, size_matmul),
     make_product(Op::kLinear, DLCORE_F32, run_linear, size_linear),
     make_product(Op::kLinear, DLCORE_F64, run_linear, size_linear),
+    make_product(Op::kLinear, DLCORE_F16, run_linear, size_linear),
+    make_product(Op::kLinear, DLCORE_BF16, run_linear, size_linear),
 };
 
 }  // namespace

@@ -37,6 +37,19 @@ T random_value(std::mt19937& engine) {
   return static_cast<T>(static_cast<int>(engine() % 2001) - 1000) / static_cast<T>(300);
 }
 
+template <class T>
+T nan_value() {
+  return T(NAN);
+}
+template <>
+Half nan_value() {
+  return half_from(NAN);
+}
+template <>
+BFloat16 nan_value() {
+  return bfloat16_from(NAN);
+}
+
 // A matrix stored with some order of elements, at an odd offset, surrounded by NaN.
 template <class T>
 struct Stored {
@@ -51,7 +64,7 @@ struct Stored {
     if (layout == 3) row = 1, col = rows + 5;
     if (layout == 4) row = 2 * cols + 1, col = 2;
     const int64_t offset = 3 + layout;
-    memory.assign(static_cast<size_t>(offset + (rows + 6) * (2 * cols + 7)), T(NAN));
+    memory.assign(static_cast<size_t>(offset + (rows + 6) * (2 * cols + 7)), nan_value<T>());
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < cols; ++j) {
         memory[static_cast<size_t>(offset + i * row + j * col)] =
@@ -135,11 +148,12 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-const Shape kShapes[] = {{1, 1, 0},     {1, 1, 1},      {1, 5, 3},      {3, 1, 700},
-                         {1, 300, 100}, {1, 77, 33},    {2, 2, 2},      {4, 8, 0},
-                         {5, 7, 9},     {14, 32, 16},   {15, 33, 17},   {64, 10, 128},
-                         {10, 64, 257}, {29, 65, 513},  {100, 31, 40},  {300, 20, 20},
-                         {7, 2100, 30}, {33, 40, 1300}, {130, 140, 150}};
+const Shape kShapes[] = {
+    {1, 1, 0},     {1, 1, 1},     {1, 5, 3},      {3, 1, 700},     {1, 300, 100},
+    {1, 77, 33},   {2, 2, 2},     {4, 8, 0},      {5, 7, 9},       {14, 32, 16},
+    {15, 33, 17},  {64, 10, 128}, {10, 64, 257},  {29, 65, 513},   {100, 31, 40},
+    {300, 20, 20}, {7, 2100, 30}, {33, 40, 1300}, {130, 140, 150}, {3, 200, 100},
+    {8, 90, 784},  {200, 5, 130}, {7, 9, 65},     {2, 33, 64},     {6, 300, 95}};
 
 template <class T>
 void check_provider(const MatrixProvider& provider, const Shape& shape) {
@@ -179,6 +193,56 @@ TEST(OwnProduct, BitsOfAnElementDoNotDependOnRowsAndColumns) {
     part.b = whole.b;
     const std::vector<float> rows = part.run(own_provider(target), queue, 0, 0, false);
     EXPECT_TRUE(same_bits(rows, {all.begin() + 11 * 70, all.begin() + 20 * 70}));
+  }
+}
+
+// f16 and bf16: the product of the same numbers in f32, with its bias, rounded.
+template <class T>
+void check_half(int64_t target, const Shape& shape) {
+  const auto round = [](float x) {
+    if constexpr (std::is_same_v<T, Half>) return half_from(x);
+    if constexpr (std::is_same_v<T, BFloat16>) return bfloat16_from(x);
+  };
+  const auto [m, n, k] = shape;
+  Case<float> wide(shape);
+  std::vector<T> a, b, bias;
+  const auto round_all = [&](std::vector<float>& from, std::vector<T>& to) {
+    for (float& x : from) {
+      to.push_back(round(x));
+      x = to_float(to.back());
+    }
+  };
+  round_all(wide.a, a);
+  round_all(wide.b, b);
+  round_all(wide.bias, bias);
+  const std::vector<float> sums = wide.run(own_provider(target), Queue(), 0, 0, false);
+  ThreadPool pool(3);
+  Queue queue;
+  queue.pool = &pool;
+  const MatrixProvider& provider = own_provider(target);
+  std::vector<double> work(provider.workspace(dtype_of<T>(), m, n, k) / 8 + 9);
+  void* const aligned =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(work.data()) + 63) & ~uintptr_t{63});
+  for (int layout = 0; layout < 25; ++layout) {
+    const Stored<T> sa(a, m, k, layout / 5);
+    const Stored<T> sb(b, k, n, layout % 5);
+    std::vector<T> out(size_t(m * n));
+    Product p{m, n, k, sa.view, sb.view, {bias.data(), 0, 1}, {out.data(), n, 1}};
+    provider.multiply(queue, dtype_of<T>(), p, aligned);
+    for (int64_t i = 0; i < m * n; ++i) {
+      const float sum = sums[size_t(i)] + wide.bias[size_t(i % n)];
+      ASSERT_EQ(out[size_t(i)].bits, round(sum).bits)
+          << m << "x" << n << "x" << k << ", layouts " << layout / 5 << ", " << layout % 5;
+    }
+  }
+}
+
+TEST(OwnProduct, SumsHalfPrecisionInF32AndRoundsOnce) {
+  for (const int64_t target : targets()) {
+    for (const Shape& shape : kShapes) {
+      check_half<Half>(target, shape);
+      check_half<BFloat16>(target, shape);
+    }
   }
 }
 
@@ -311,6 +375,29 @@ TEST(Matmul, Batches) {
                            s.k);
       check_batch<int64_t>(integer_matmul_kernels(), 0, bits & 1, bits & 2, bits & 4, s.m, s.n,
                            s.k);
+    }
+  }
+}
+
+// Items that share b may be computed as one tall product: with the same bits as one by one.
+TEST(Matmul, SharedAndRepeatedOperandsGiveTheSameBits) {
+  std::mt19937 engine(5);
+  for (const int64_t target : targets()) {
+    for (const Shape& s : {Shape{4, 50, 300}, {2, 9, 64}, {20, 33, 70}, {50, 3, 80}}) {
+      Tensor<float> a({2, 3, s.m, s.k}), shared({1, 1, s.k, s.n}), repeated({2, 3, s.k, s.n});
+      Tensor<float> c({2, 3, s.m, s.n}), d({2, 3, s.m, s.n});
+      for (float& x : a.data) x = random_value<float>(engine);
+      for (float& x : shared.data) x = random_value<float>(engine);
+      for (size_t i = 0; i < repeated.data.size(); ++i) {
+        repeated.data[i] = shared.data[i % shared.data.size()];
+      }
+      shared.shape = {2, 3, s.k, s.n};
+      shared.strides[0] = shared.strides[1] = 0;
+      launch(matmul_kernels(), target, Op::kMatmul, DLCORE_F32, {a.operand(), shared.operand()},
+             c.operand(), {0, 0});
+      launch(matmul_kernels(), target, Op::kMatmul, DLCORE_F32, {a.operand(), repeated.operand()},
+             d.operand(), {0, 0});
+      EXPECT_TRUE(same_bits(c.data, d.data)) << s.m << "x" << s.n << "x" << s.k;
     }
   }
 }

@@ -13,20 +13,18 @@
 // They use what the former defines.
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
+#include "backends/cpu/elementwise/half_conversion.h"
 #include "backends/cpu/matmul/own_split.h"
-#include "backends/cpu/matmul/pack-inl.h"
 #include "backends/cpu/matmul/provider.h"
+#include "backends/cpu/matmul/widen_pack-inl.h"
+// after the packing, whose Block they use
 #include "backends/cpu/matmul/vector_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dlcore::cpu::HWY_NAMESPACE {
 namespace {
-
-template <class T>
-Block<T> block_at(const ConstMatrix& m, int64_t i, int64_t j) {
-  return {static_cast<const T*>(m.data) + i * m.row + j * m.col, m.row, m.col};
-}
 
 // Writes rows x cols of finished sums to c at (i, j), adding c and the bias as the product asks.
 template <class T>
@@ -78,6 +76,7 @@ struct Piece {
   int64_t packed_from;  // panels before this one are read in place
   T* packed_a;
   T* packed_b;
+  const HalfConversion* half;  // of a and b, where their elements are not of T
 
   Range k() const { return {split.block(blocks.begin).begin, split.block(blocks.end - 1).end}; }
   T* tile(int64_t t) const {
@@ -95,7 +94,7 @@ void pack_a_tile(const Piece<T>& piece, int64_t t) {
   T* to = piece.tile(t);
   for (int64_t b = piece.blocks.begin; b < piece.blocks.end; ++b) {
     const Range k = piece.split.block(b);
-    pack_tile(to, block_at<T>(piece.product.a, rows.begin, k.begin), rows.size(), k.size());
+    pack_tile(to, piece.half, piece.product.a, rows.begin, k.begin, rows.size(), k.size());
     to += kTileRows * piece.split.packed_block();
   }
 }
@@ -103,33 +102,41 @@ void pack_a_tile(const Piece<T>& piece, int64_t t) {
 template <class T>
 void pack_b_panel(const Piece<T>& piece, int64_t q) {
   const Range k = piece.k();
-  pack_panel(piece.panel(q), block_at<T>(piece.product.b, k.begin, q * kTileCols<T>), k.size(),
+  pack_panel(piece.panel(q), piece.half, piece.product.b, k.begin, q * kTileCols<T>, k.size(),
              piece.panel_width(q));
 }
 
+// A block of k at a time for all tiles of a part, so that what the block needs of a and b stays in
+// the caches while the sums, which are small, move.
 template <class T>
 void multiply_tiles(const Piece<T>& piece, const Range& tiles, const Range& panels) {
-  alignas(64) T sum[kTileRows * kTileCols<T>];
+  constexpr int64_t kTile = kTileRows * kTileCols<T>;
+  alignas(64) T sums[kPartTiles * kPartPanels * kTile];
   const TileSplit& split = piece.split;
   const Product& p = piece.product;
   const int64_t first_k = piece.k().begin;
   const bool accumulate = p.accumulate || piece.blocks.begin > 0;
-  const bool last = piece.blocks.end == split.blocks;
-  for (int64_t t = tiles.begin; t < tiles.end; ++t) {
-    const Range rows = split.tile(t);
-    const auto multiply = kTileFunctions<T>[static_cast<size_t>(rows.size() - 1)];
-    for (int64_t q = panels.begin; q < panels.end; ++q) {
-      const T* a = piece.tile(t);
-      const bool packed = q >= piece.packed_from;
-      const T* const b = packed ? piece.panel(q) : block_at<T>(p.b, first_k, q * kTileCols<T>).data;
-      const int64_t b_row = packed ? kTileCols<T> : p.b.row;
-      for (int64_t i = piece.blocks.begin; i < piece.blocks.end; ++i) {
-        const Range k = split.block(i);
-        multiply(a, b + (k.begin - first_k) * b_row, b_row, k.size(), sum, i == piece.blocks.begin);
-        a += kTileRows * split.packed_block();
+  for (int64_t i = piece.blocks.begin; i < piece.blocks.end; ++i) {
+    const Range k = split.block(i);
+    const bool first = i == piece.blocks.begin;
+    const bool last = i + 1 == piece.blocks.end;
+    T* sum = sums;
+    for (int64_t t = tiles.begin; t < tiles.end; ++t) {
+      const Range rows = split.tile(t);
+      const auto multiply = kTileFunctions<T>[static_cast<size_t>(rows.size() - 1)];
+      const T* const a =
+          piece.tile(t) + (i - piece.blocks.begin) * kTileRows * split.packed_block();
+      for (int64_t q = panels.begin; q < panels.end; ++q) {
+        const bool packed = q >= piece.packed_from;
+        const T* const b = packed ? piece.panel(q) + (k.begin - first_k) * kTileCols<T>
+                                  : block_at<T>(p.b, k.begin, q * kTileCols<T>).data;
+        multiply(a, b, packed ? kTileCols<T> : p.b.row, k.size(), sum, first);
+        if (last) {
+          store_tile(p, sum, rows.begin, q * kTileCols<T>, rows.size(), piece.panel_width(q),
+                     accumulate, piece.blocks.end == split.blocks);
+        }
+        if (!(first && last)) sum += kTile;
       }
-      store_tile(p, sum, rows.begin, q * kTileCols<T>, rows.size(), piece.panel_width(q),
-                 accumulate, last);
     }
   }
 }
@@ -169,13 +176,15 @@ bool read_in_place(const ConstMatrix& b, int64_t tiles) {
 }
 
 template <class T>
-void multiply_matrices(const Queue& queue, const Product& p, void* workspace) {
+void multiply_matrices(const Queue& queue, const Product& p, const HalfConversion* half,
+                       void* workspace) {
   const TileSplit split = TileSplit::of(p.m, p.k, kTileRows, kChunk);
   const int64_t panels = divide_up(p.n, kTileCols<T>);
   const PieceSize size = piece_size(split.tiles, panels, split.blocks, kTileRows, kTileCols<T>);
   T* const packed_a = static_cast<T*>(workspace);
   T* const packed_b = packed_a + size.tiles * size.blocks * kTileRows * split.packed_block();
-  const int64_t in_place = read_in_place<T>(p.b, split.tiles) ? p.n / kTileCols<T> : 0;
+  const bool reads_in_place = half == nullptr && read_in_place<T>(p.b, split.tiles);
+  const int64_t in_place = reads_in_place ? p.n / kTileCols<T> : 0;
   for (int64_t q = 0; q < panels; q += size.panels) {
     for (int64_t b = 0; b < split.blocks; b += size.blocks) {
       for (int64_t t = 0; t < split.tiles; t += size.tiles) {
@@ -188,34 +197,44 @@ void multiply_matrices(const Queue& queue, const Product& p, void* workspace) {
                                        {b, std::min(split.blocks, b + size.blocks)},
                                        std::clamp(in_place, q_range.begin, q_range.end),
                                        packed_a,
-                                       packed_b});
+                                       packed_b,
+                                       half});
       }
     }
   }
 }
 
-// p.m is 1: c = x . w with w = b^T.
-template <class T>
-void multiply_vector(const Queue& queue, const Product& p, void* workspace) {
-  const T* x = static_cast<const T*>(p.a.data);
-  if (p.a.col != 1) {
+// c = x . w^T for few rows. Elements of x and w are of S.
+template <class T, class S>
+void multiply_thin(const Queue& queue, const Product& p, void* workspace) {
+  const T* x = nullptr;
+  int64_t x_row = p.a.row;
+  if constexpr (std::is_same_v<T, S>) x = static_cast<const T*>(p.a.data);
+  if (x == nullptr || p.a.col != 1) {
     T* const copy = static_cast<T*>(workspace);
-    for (int64_t i = 0; i < p.k; ++i) copy[i] = x[i * p.a.col];
+    for (int64_t r = 0; r < p.m; ++r) {
+      const S* const from = static_cast<const S*>(p.a.data) + r * p.a.row;
+      for (int64_t i = 0; i < p.k; ++i) copy[r * p.k + i] = value_as<T>(from[i * p.a.col]);
+    }
     x = copy;
+    x_row = p.k;
   }
   constexpr int64_t kBatch = kStripVectors * kLanes<T>;
-  const int64_t per_part = vector_columns_per_part(p.k, static_cast<int64_t>(sizeof(T)));
+  const int64_t per_part = thin_columns_per_part(p.m, p.k, static_cast<int64_t>(sizeof(S)));
   queue.parallel_for(divide_up(p.n, per_part), [&](int64_t part) {
-    alignas(64) T sums[kBatch];
+    alignas(64) T sums[kMostThinRows * kBatch];
     const int64_t end = std::min(p.n, (part + 1) * per_part);
     for (int64_t j = part * per_part; j < end && !queue.stopped(); j += kBatch) {
       const int64_t n = std::min(kBatch, end - j);
-      const Block<T> b = block_at<T>(p.b, 0, j);
-      dot_many(x, Block<T>{b.data, b.col, b.row}, n, p.k, sums);
-      for (int64_t i = 0; i < n; ++i) {
-        T* const to = static_cast<T*>(p.c.data) + (j + i) * p.c.col;
-        T value = p.accumulate ? *to + sums[i] : sums[i];
-        if (p.bias.data != nullptr) value = value + *block_at<T>(p.bias, 0, j + i).data;
+      const Block<S> b = block_at<S>(p.b, 0, j);
+      dot_many(x, x_row, p.m, Block<S>{b.data, b.col, b.row}, n, p.k, sums, kBatch);
+      for (int64_t i = 0; i < p.m * n; ++i) {
+        const int64_t row = i / n;
+        const int64_t col = i % n;
+        T* const to = static_cast<T*>(p.c.data) + row * p.c.row + (j + col) * p.c.col;
+        const T sum = sums[row * kBatch + col];
+        T value = p.accumulate ? *to + sum : sum;
+        if (p.bias.data != nullptr) value = value + *block_at<T>(p.bias, row, j + col).data;
         *to = value;
       }
     }
@@ -241,20 +260,70 @@ double cost(const Product& p) {
   return total;
 }
 
-template <class T>
-void multiply(const Queue& queue, const Product& product, void* workspace) {
-  if (product.m == 1) return multiply_vector<T>(queue, product, workspace);
+// Elements of a and b are of S, those of c and the bias of T.
+template <class T, class S>
+void multiply(const Queue& queue, const Product& product, const HalfConversion* half,
+              void* workspace) {
   const Product other = product.transposed();
-  if (other.m == 1) return multiply_vector<T>(queue, other, workspace);
-  multiply_matrices<T>(queue, cost<T>(other) < cost<T>(product) ? other : product, workspace);
+  const bool many = product.one_of_many && std::min(product.m, product.n) > 1;
+  if (!many && is_thin(product.m, product.n, product.k)) {
+    const bool by_rows = product.m <= product.n;
+    return multiply_thin<T, S>(queue, by_rows ? product : other, workspace);
+  }
+  const bool swap = cost<T>(other) < cost<T>(product);
+  multiply_matrices<T>(queue, swap ? other : product, half, workspace);
+}
+
+uint64_t aligned(uint64_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+}
+
+uint64_t workspace_any(dlcore_dtype dtype, int64_t m, int64_t n, int64_t k);
+
+// f16 and bf16: c is computed in f32, behind what the product itself works in, and then narrowed.
+template <class S>
+void multiply_halves(const Queue& queue, dlcore_dtype dtype, const Product& product,
+                     void* workspace) {
+  if (product.c.col != 1) {
+    return multiply_halves<S>(queue, dtype, product.transposed(), workspace);
+  }
+  const HalfConversion& half = half_conversion(HWY_TARGET, dtype);
+  const int64_t m = product.m;
+  const int64_t n = product.n;
+  const uint64_t own = aligned(workspace_any(DLCORE_F32, m, n, product.k));
+  float* const c = reinterpret_cast<float*>(static_cast<char*>(workspace) + own);
+  float* const bias = c + m * n;
+  Product wide = product;
+  wide.c = {c, n, 1};
+  if (product.bias.data != nullptr) {
+    const ConstMatrix& from = product.bias;
+    const bool is_row = from.row == 0;
+    widen_run(half, static_cast<const uint16_t*>(from.data), is_row ? from.col : from.row,
+              is_row ? n : m, bias);
+    wide.bias = {bias, is_row ? 0 : 1, is_row ? 1 : 0};
+  }
+  multiply<float, S>(queue, wide, &half, workspace);
+  const int64_t per_part = std::max<int64_t>(1, (int64_t{1} << 15) / n);
+  queue.parallel_for(divide_up(m, per_part), [&](int64_t part) {
+    const int64_t end = std::min(m, (part + 1) * per_part);
+    uint16_t* const to = static_cast<uint16_t*>(product.c.data);
+    for (int64_t i = part * per_part; i < end; ++i) {
+      half.narrow(n, c + i * n, to + i * product.c.row);
+    }
+  });
 }
 
 void multiply_any(const Queue& queue, dlcore_dtype dtype, const Product& product, void* workspace) {
   if (product.m == 0 || product.n == 0) return;
-  if (dtype == DLCORE_F64) {
-    multiply<double>(queue, product, workspace);
-  } else {
-    multiply<float>(queue, product, workspace);
+  switch (dtype) {
+    case DLCORE_F64:
+      return multiply<double, double>(queue, product, nullptr, workspace);
+    case DLCORE_F16:
+      return multiply_halves<Half>(queue, dtype, product, workspace);
+    case DLCORE_BF16:
+      return multiply_halves<BFloat16>(queue, dtype, product, workspace);
+    default:
+      return multiply<float, float>(queue, product, nullptr, workspace);
   }
 }
 
@@ -271,12 +340,21 @@ uint64_t packed_bytes(int64_t m, int64_t n, int64_t k) {
 template <class T>
 uint64_t workspace_of(int64_t m, int64_t n, int64_t k) {
   if (m == 0 || n == 0) return 0;
-  if (m == 1 || n == 1) return static_cast<uint64_t>(k) * sizeof(T);
-  return std::max(packed_bytes<T>(m, n, k), packed_bytes<T>(n, m, k));
+  uint64_t bytes = 0;
+  if (is_thin(m, n, k)) {
+    // No machine has so much memory, and the product must not overflow.
+    constexpr int64_t kMost = int64_t{1} << 56;
+    bytes = static_cast<uint64_t>(std::min(m, n) * std::min(k, kMost)) * sizeof(T);
+    if (m == 1 || n == 1) return bytes;
+  }
+  return std::max({bytes, packed_bytes<T>(m, n, k), packed_bytes<T>(n, m, k)});
 }
 
 uint64_t workspace_any(dlcore_dtype dtype, int64_t m, int64_t n, int64_t k) {
-  return dtype == DLCORE_F64 ? workspace_of<double>(m, n, k) : workspace_of<float>(m, n, k);
+  if (dtype == DLCORE_F64) return workspace_of<double>(m, n, k);
+  const uint64_t bytes = workspace_of<float>(m, n, k);
+  if (!is_half(dtype)) return bytes;
+  return aligned(bytes) + static_cast<uint64_t>(m * n + std::max(m, n)) * sizeof(float);
 }
 
 }  // namespace

@@ -60,17 +60,19 @@ constexpr PieceSize piece_size(int64_t tiles, int64_t panels, int64_t blocks, in
           std::min<int64_t>(blocks, 1024 / kLongestBlock)};
 }
 
-// Parts of a piece: at most about 168 x 128 elements of c, smaller until there are 32 parts or a
+// Parts of a piece: at most kPartTiles x kPartPanels tiles of c, smaller until there are 32 parts or a
 // part is down to kSmallestPart multiply-adds.
 struct Grid {
   int64_t rows;
   int64_t cols;
 };
 
+inline constexpr int64_t kPartTiles = 12;
+inline constexpr int64_t kPartPanels = 4;
 inline constexpr int64_t kSmallestPart = int64_t{1} << 20;
 
 constexpr Grid split_tiles(int64_t tiles, int64_t panels, int64_t tile_work) {
-  Grid grid{divide_up(tiles, 12), divide_up(panels, 4)};
+  Grid grid{divide_up(tiles, kPartTiles), divide_up(panels, kPartPanels)};
   while (grid.rows * grid.cols < 32) {
     const int64_t work = tiles * panels * tile_work / (grid.rows * grid.cols);
     if (work < 2 * kSmallestPart) break;
@@ -86,11 +88,20 @@ constexpr Grid split_tiles(int64_t tiles, int64_t panels, int64_t tile_work) {
   return grid;
 }
 
-// Columns of a vector product that one part takes: about 128 KiB of the matrix, at most 256 parts'
-// worth being left to the pool to share out.
-constexpr int64_t vector_columns_per_part(int64_t k, int64_t element_bytes) {
-  const int64_t columns = (int64_t{1} << 17) / std::max<int64_t>(1, k * element_bytes);
-  return std::max<int64_t>(64, divide_up(columns, 64) * 64);
+// Products of so few rows or columns read the other matrix where it lies (vector_product-inl.h),
+// unless k is so short that adding up vectors would take longer than packing.
+inline constexpr int64_t kMostThinRows = 8;
+
+constexpr bool is_thin(int64_t m, int64_t n, int64_t k) {
+  const int64_t rows = std::min(m, n);
+  return rows == 1 || (rows <= kMostThinRows && k >= 64);
+}
+
+// Columns of a product of so many rows that one part takes: about 128 KiB of the matrix, less where
+// each column is more work.
+constexpr int64_t thin_columns_per_part(int64_t rows, int64_t k, int64_t element_bytes) {
+  const int64_t column = std::max<int64_t>(1, k * element_bytes) * divide_up(rows, 2);
+  return std::max<int64_t>(64, divide_up((int64_t{1} << 17) / column, 64) * 64);
 }
 
 }  // namespace dlcore::cpu

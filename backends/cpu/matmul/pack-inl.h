@@ -7,6 +7,7 @@
 #define DLCORE_CPU_MATMUL_PACK_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -34,19 +35,36 @@ HWY_INLINE void copy_scalar(T* to, int64_t to_row, const Block<T>& from, int64_t
   }
 }
 
-// Square of 16-byte vectors: to[i][j] = from[j][i].
-#if HWY_TARGET == HWY_SCALAR
-inline constexpr int64_t kSquareBytes = 0;
-#else
-inline constexpr int64_t kSquareBytes = 16;
-HWY_INLINE void transpose_square(const float* HWY_RESTRICT from, int64_t from_row,
-                                 float* HWY_RESTRICT to, int64_t to_row) {
-  const hn::FixedTag<float, 4> d;
-  const hn::Repartition<double, decltype(d)> dd;
-  const auto r0 = hn::LoadU(d, from);
-  const auto r1 = hn::LoadU(d, from + from_row);
-  const auto r2 = hn::LoadU(d, from + 2 * from_row);
-  const auto r3 = hn::LoadU(d, from + 3 * from_row);
+// One vector of 16-byte blocks, `step` elements apart.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const T* from, int64_t step) {
+  if constexpr (sizeof(T) * hn::MaxLanes(D()) <= 16) {
+    static_cast<void>(step);
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    constexpr int64_t kBlocks = static_cast<int64_t>(sizeof(T) * hn::MaxLanes(D()) / 32);
+    return hn::Combine(d, load_blocks(half, from + kBlocks * step, step),
+                       load_blocks(half, from, step));
+  }
+}
+
+// Elements in 16 bytes: rows of what is transposed at a time. 0 where there are no vectors.
+template <class T>
+inline constexpr int64_t kSide = HWY_TARGET == HWY_SCALAR ? 0
+                                                          : 16 / static_cast<int64_t>(sizeof(T));
+
+#if HWY_TARGET != HWY_SCALAR
+// to[i][j] = from[j][i] for kSide rows i and the lanes of D as columns j: squares side by side.
+template <class D>
+HWY_INLINE void transpose_squares(D d, const float* HWY_RESTRICT from, int64_t from_row,
+                                  float* HWY_RESTRICT to, int64_t to_row) {
+  const hn::Repartition<double, D> dd;
+  const int64_t step = 4 * from_row;
+  const auto r0 = load_blocks(d, from, step);
+  const auto r1 = load_blocks(d, from + from_row, step);
+  const auto r2 = load_blocks(d, from + 2 * from_row, step);
+  const auto r3 = load_blocks(d, from + 3 * from_row, step);
   const auto low01 = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));
   const auto low23 = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));
   const auto high01 = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));
@@ -57,35 +75,50 @@ HWY_INLINE void transpose_square(const float* HWY_RESTRICT from, int64_t from_ro
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(dd, high01, high23)), d, to + 3 * to_row);
 }
 
-HWY_INLINE void transpose_square(const double* HWY_RESTRICT from, int64_t from_row,
-                                 double* HWY_RESTRICT to, int64_t to_row) {
-  const hn::FixedTag<double, 2> d;
-  const auto r0 = hn::LoadU(d, from);
-  const auto r1 = hn::LoadU(d, from + from_row);
+template <class D>
+HWY_INLINE void transpose_squares(D d, const double* HWY_RESTRICT from, int64_t from_row,
+                                  double* HWY_RESTRICT to, int64_t to_row) {
+  const auto r0 = load_blocks(d, from, 2 * from_row);
+  const auto r1 = load_blocks(d, from + from_row, 2 * from_row);
   hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
   hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + to_row);
+}
+
+// Columns of to as wide as D; `rows` is kSide or more. The last rows may be written twice.
+template <class D, class T>
+HWY_INLINE void transpose_columns(D d, T* to, int64_t to_row, const T* from, int64_t from_row,
+                                  int64_t rows) {
+  int64_t i = 0;
+  for (; i + kSide<T> <= rows; i += kSide<T>) {
+    transpose_squares(d, from + i, from_row, to + i * to_row, to_row);
+  }
+  if (i < rows) {
+    i = rows - kSide<T>;
+    transpose_squares(d, from + i, from_row, to + i * to_row, to_row);
+  }
 }
 #endif
 
 // to[i][j] = from[j][i] for a source whose rows run down the destination's columns.
 template <class T>
 void copy_transposed(T* to, int64_t to_row, const Block<T>& from, int64_t rows, int64_t cols) {
-  constexpr int64_t kSide = kSquareBytes / static_cast<int64_t>(sizeof(T));
-  if constexpr (kSide == 0) {
-    copy_scalar(to, to_row, from, rows, cols);
-  } else {
-    const int64_t whole_rows = rows - rows % kSide;
-    const int64_t whole_cols = cols - cols % kSide;
-    for (int64_t j = 0; j < whole_cols; j += kSide) {
-      for (int64_t i = 0; i < whole_rows; i += kSide) {
-        transpose_square(from.data + j * from.col + i, from.col, to + i * to_row + j, to_row);
-      }
+#if HWY_TARGET != HWY_SCALAR
+  if (rows >= kSide<T> && cols >= kSide<T>) {
+    const Full<T> wide;
+    const hn::CappedTag<T, static_cast<size_t>(kSide<T>)> square;
+    int64_t j = 0;
+    for (; j + kLanes<T> <= cols; j += kLanes<T>) {
+      transpose_columns(wide, to + j, to_row, from.data + j * from.col, from.col, rows);
     }
-    copy_scalar(to + whole_cols, to_row, {from.data + whole_cols * from.col, from.row, from.col},
-                whole_rows, cols - whole_cols);
-    copy_scalar(to + whole_rows * to_row, to_row,
-                {from.data + whole_rows * from.row, from.row, from.col}, rows - whole_rows, cols);
+    while (j < cols) {
+      j = std::min(j, cols - kSide<T>);
+      transpose_columns(square, to + j, to_row, from.data + j * from.col, from.col, rows);
+      j += kSide<T>;
+    }
+    return;
   }
+#endif
+  copy_scalar(to, to_row, from, rows, cols);
 }
 
 // to[i * to_row + j] = from[i, j].

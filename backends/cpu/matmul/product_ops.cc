@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// matmul and linear in f32 and f64, written in matrix products.
+// matmul and linear in floating dtypes, written in matrix products.
 #include <algorithm>
 
+#include "backends/cpu/elementwise/driver.h"
 #include "backends/cpu/matmul/batch.h"
 #include "backends/cpu/matmul/matmul.h"
 #include "backends/cpu/matmul/own_split.h"
@@ -10,10 +11,8 @@
 namespace dlcore::cpu {
 namespace {
 
-int64_t element_bytes(dlcore_dtype dtype) { return dtype == DLCORE_F64 ? 8 : 4; }
-
 const void* advance(const void* data, int64_t elements, dlcore_dtype dtype) {
-  return static_cast<const char*>(data) + elements * element_bytes(dtype);
+  return static_cast<const char*>(data) + elements * element_size(dtype);
 }
 
 uint64_t aligned(uint64_t bytes) {
@@ -82,7 +81,8 @@ uint64_t matmul_workspace(int64_t target, const dlcore_launch& launch) {
 }
 
 dlcore_status launch_matmul(int64_t target, const Queue& queue, const dlcore_launch& launch) {
-  const BatchedProduct batched = BatchedProduct::of(launch);
+  BatchedProduct batched = BatchedProduct::of(launch);
+  batched.first.one_of_many = batched.batch > 1;
   const dlcore_dtype dtype = launch.outputs[0].dtype;
   const Product& p = batched.first;
   if (launch.outputs[0].count == 0) return DLCORE_OK;
@@ -105,7 +105,7 @@ dlcore_status launch_matmul(int64_t target, const Queue& queue, const dlcore_lau
       Product item = p;
       item.a.data = advance(p.a.data, batched.offset_a(i), dtype);
       item.b.data = advance(p.b.data, batched.offset_b(i), dtype);
-      item.c.data = static_cast<char*>(p.c.data) + i * p.m * p.n * element_bytes(dtype);
+      item.c.data = static_cast<char*>(p.c.data) + i * p.m * p.n * element_size(dtype);
       provider.multiply(serial, dtype, item, workspace);
     }
   });
@@ -118,7 +118,7 @@ uint64_t linear_workspace(int64_t target, const dlcore_launch& launch) {
   if (launch.outputs[0].count == 0) return 0;
   const uint64_t bytes = aligned(provider_workspace(target, dtype, p.m, p.n, p.k));
   if (rows_of(launch.inputs[0]).n <= 1) return bytes;
-  return bytes + static_cast<uint64_t>(p.m * p.k * element_bytes(dtype));
+  return bytes + static_cast<uint64_t>(p.m * p.k * element_size(dtype));
 }
 
 dlcore_status launch_linear(int64_t target, const Queue& queue, const dlcore_launch& launch) {
@@ -131,7 +131,7 @@ dlcore_status launch_linear(int64_t target, const Queue& queue, const dlcore_lau
   if (rows.n > 1) {
     char* const copy = static_cast<char*>(launch.workspace) +
                        aligned(provider_workspace(target, dtype, p.m, p.n, p.k));
-    gather(x.data, split_axes(x, ~0u).elements, 0, x.count, element_bytes(dtype), copy);
+    gather(x.data, split_axes(x, ~0u).elements, 0, x.count, element_size(dtype), copy);
     p.a = {copy, p.k, 1};
   }
   choose_provider(target, queue.own_matmul_only, dtype, p.m, p.n, p.k)

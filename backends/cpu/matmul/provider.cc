@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/elementwise/half_conversion.h"
 #include "backends/cpu/matmul/own_split.h"
 #include "backends/cpu/targets.h"
 
@@ -20,7 +21,7 @@ int64_t padded_to(int64_t target, dlcore_dtype dtype) {
 // of all on rows, small shapes and transposed operands.
 bool openblas_is_faster(int64_t target, dlcore_dtype dtype, int64_t m, int64_t n, int64_t k) {
   const int64_t narrow = std::min(m, n);
-  if (narrow < 2) return false;
+  if (narrow < 2 || is_half(dtype)) return false;
   if (dtype == DLCORE_F64 && std::min(narrow, k) >= 1024) return true;
   const int64_t unit = padded_to(target, dtype);
   return narrow <= 64 && std::max(m, n) >= 1024 && k >= 8 && k <= 128 &&

@@ -36,6 +36,9 @@ struct Product {
   ConstMatrix bias;
   MutableMatrix c;
   bool accumulate = false;
+  // Where m and n are 2 or more, the order of arithmetic follows from k alone: so that items of a
+  // batch may be computed together or one by one.
+  bool one_of_many = false;
 
   // The same product seen from the other side: c^T = b^T . a^T.
   Product transposed() const {
@@ -46,17 +49,20 @@ struct Product {
             {a.data, a.col, a.row},
             {bias.data, bias.col, bias.row},
             {c.data, c.col, c.row},
-            accumulate};
+            accumulate,
+            one_of_many};
   }
 };
 
-// f32 and f64 only.
+// f32 and f64; the library's own also f16 and bf16, of which it sums the widened elements in f32
+// and rounds each result, bias included, once. There `bias` is a row or a column, `c` is dense in
+// rows or columns, and `accumulate` is false.
 struct MatrixProvider {
   const char* name;
   // Bytes of workspace, aligned to kWorkspaceAlignment, that `multiply` needs for these sizes.
   uint64_t (*workspace)(dlcore_dtype dtype, int64_t m, int64_t n, int64_t k);
   void (*multiply)(const Queue& queue, dlcore_dtype dtype, const Product& product, void* workspace);
-  // True where an element of c has the same bits whatever m and n are (both being 2 or more).
+  // True where Product::one_of_many is heeded.
   bool bits_ignore_m_and_n;
 };
 

@@ -46,6 +46,9 @@ inline constexpr int64_t kTileCols = 2 * kLanes<T>;
 // Columns of a that lie together in a packed tile: [k / kChunk][row][k % kChunk].
 inline constexpr int64_t kChunk = 16;
 
+// Rows of b that are asked for before they are needed.
+inline constexpr int64_t kAhead = 24;
+
 // sum[R][kTileCols] = (first ? 0 : sum) + a[R, k] . b[k, kTileCols], `a` packed, rows of b `b_row`
 // apart. `sum` is aligned.
 template <class T, int R>
@@ -64,6 +67,8 @@ HWY_NOINLINE void multiply_tile(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b
     const T* const end = a + (k < kChunk ? k : kChunk);
     const T* next = a + R * kChunk;
     for (; a != end; ++a, b += b_row) {
+      __builtin_prefetch(b + kAhead * b_row);
+      __builtin_prefetch(b + kAhead * b_row + kWide);
       const V b0 = hn::LoadU(d, b);
       const V b1 = hn::LoadU(d, b + kWide);
 #pragma GCC unroll 16

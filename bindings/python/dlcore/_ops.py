@@ -113,7 +113,7 @@ __all__ = [
 def add(a: Operand, b: Operand) -> Tensor:
     """a + b, element by element.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(1, [a, b], [])
 
@@ -121,7 +121,7 @@ def add(a: Operand, b: Operand) -> Tensor:
 def subtract(a: Operand, b: Operand) -> Tensor:
     """a - b, element by element.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(2, [a, b], [])
 
@@ -129,7 +129,7 @@ def subtract(a: Operand, b: Operand) -> Tensor:
 def multiply(a: Operand, b: Operand) -> Tensor:
     """a * b, element by element.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(3, [a, b], [])
 
@@ -137,7 +137,7 @@ def multiply(a: Operand, b: Operand) -> Tensor:
 def divide(a: Operand, b: Operand) -> Tensor:
     """a / b, element by element, for floating dtypes; use floor_divide for integers.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(4, [a, b], [])
 
@@ -146,7 +146,7 @@ def pow(a: Operand, b: Operand) -> Tensor:
     """a to the power of b. x**0 is 1 for every x, and its derivative 0. Integers wrap; a negative integer
     exponent is INVALID_ARGUMENT.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(5, [a, b], [])
 
@@ -154,7 +154,7 @@ def pow(a: Operand, b: Operand) -> Tensor:
 def maximum(a: Operand, b: Operand) -> Tensor:
     """The larger of a and b; NaN when either is. Where both are equal each gets half of the gradient.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(6, [a, b], [])
 
@@ -162,7 +162,7 @@ def maximum(a: Operand, b: Operand) -> Tensor:
 def minimum(a: Operand, b: Operand) -> Tensor:
     """The smaller of a and b; NaN when either is. Where both are equal each gets half of the gradient.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(7, [a, b], [])
 
@@ -170,7 +170,7 @@ def minimum(a: Operand, b: Operand) -> Tensor:
 def remainder(a: Operand, b: Operand) -> Tensor:
     """a - floor(a / b) * b: the remainder has the sign of b. An integer remainder by zero is INVALID_ARGUMENT.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(8, [a, b], [])
 
@@ -179,7 +179,7 @@ def floor_divide(a: Operand, b: Operand) -> Tensor:
     """The largest integer not above a / b. An integer division by zero is INVALID_ARGUMENT; INT_MIN / -1 wraps.
     Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(9, [a, b], [])
 
@@ -187,7 +187,7 @@ def floor_divide(a: Operand, b: Operand) -> Tensor:
 def equal(a: Operand, b: Operand) -> Tensor:
     """a == b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(10, [a, b], [])
 
@@ -195,7 +195,7 @@ def equal(a: Operand, b: Operand) -> Tensor:
 def not_equal(a: Operand, b: Operand) -> Tensor:
     """a != b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(11, [a, b], [])
 
@@ -203,7 +203,7 @@ def not_equal(a: Operand, b: Operand) -> Tensor:
 def less(a: Operand, b: Operand) -> Tensor:
     """a < b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(12, [a, b], [])
 
@@ -211,7 +211,7 @@ def less(a: Operand, b: Operand) -> Tensor:
 def less_equal(a: Operand, b: Operand) -> Tensor:
     """a <= b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(13, [a, b], [])
 
@@ -219,7 +219,7 @@ def less_equal(a: Operand, b: Operand) -> Tensor:
 def greater(a: Operand, b: Operand) -> Tensor:
     """a > b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(14, [a, b], [])
 
@@ -227,7 +227,7 @@ def greater(a: Operand, b: Operand) -> Tensor:
 def greater_equal(a: Operand, b: Operand) -> Tensor:
     """a >= b.
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(15, [a, b], [])
 
@@ -259,7 +259,7 @@ def logical_xor(a: Operand, b: Operand) -> Tensor:
 def negative(x: Operand) -> Tensor:
     """-x.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(20, [x], [])
 
@@ -267,7 +267,7 @@ def negative(x: Operand) -> Tensor:
 def abs(x: Operand) -> Tensor:
     """|x|; the derivative at 0 is 0. The smallest integer wraps to itself.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(21, [x], [])
 
@@ -275,7 +275,7 @@ def abs(x: Operand) -> Tensor:
 def sign(x: Operand) -> Tensor:
     """-1, 0 or 1; NaN stays NaN.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(22, [x], [])
 
@@ -283,7 +283,7 @@ def sign(x: Operand) -> Tensor:
 def square(x: Operand) -> Tensor:
     """x * x.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(23, [x], [])
 
@@ -291,7 +291,7 @@ def square(x: Operand) -> Tensor:
 def reciprocal(x: Operand) -> Tensor:
     """1 / x.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(24, [x], [])
 
@@ -299,7 +299,7 @@ def reciprocal(x: Operand) -> Tensor:
 def exp(x: Operand) -> Tensor:
     """e to the power of x.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(25, [x], [])
 
@@ -307,7 +307,7 @@ def exp(x: Operand) -> Tensor:
 def expm1(x: Operand) -> Tensor:
     """exp(x) - 1, accurate near 0.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(26, [x], [])
 
@@ -315,7 +315,7 @@ def expm1(x: Operand) -> Tensor:
 def log(x: Operand) -> Tensor:
     """The natural logarithm; -inf at 0, NaN below.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(27, [x], [])
 
@@ -323,7 +323,7 @@ def log(x: Operand) -> Tensor:
 def log1p(x: Operand) -> Tensor:
     """log(1 + x), accurate near 0.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(28, [x], [])
 
@@ -331,7 +331,7 @@ def log1p(x: Operand) -> Tensor:
 def sqrt(x: Operand) -> Tensor:
     """The square root; NaN below 0. The derivative at 0 is taken as 0.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(29, [x], [])
 
@@ -339,7 +339,7 @@ def sqrt(x: Operand) -> Tensor:
 def rsqrt(x: Operand) -> Tensor:
     """1 / sqrt(x).
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(30, [x], [])
 
@@ -347,7 +347,7 @@ def rsqrt(x: Operand) -> Tensor:
 def sin(x: Operand) -> Tensor:
     """The sine of x in radians.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(31, [x], [])
 
@@ -355,7 +355,7 @@ def sin(x: Operand) -> Tensor:
 def cos(x: Operand) -> Tensor:
     """The cosine of x in radians.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(32, [x], [])
 
@@ -363,7 +363,7 @@ def cos(x: Operand) -> Tensor:
 def tanh(x: Operand) -> Tensor:
     """The hyperbolic tangent.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(33, [x], [])
 
@@ -371,7 +371,7 @@ def tanh(x: Operand) -> Tensor:
 def sigmoid(x: Operand) -> Tensor:
     """1 / (1 + exp(-x)), without overflow.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(34, [x], [])
 
@@ -379,7 +379,7 @@ def sigmoid(x: Operand) -> Tensor:
 def relu(x: Operand) -> Tensor:
     """max(x, 0); NaN stays NaN. The derivative at 0 is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(35, [x], [])
 
@@ -389,7 +389,7 @@ def gelu(x: Operand, *, approximate: Literal["none", "tanh"] = "none") -> Tensor
 
       approximate: "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(36, [x], [*_pack.string(approximate)])
 
@@ -397,7 +397,7 @@ def gelu(x: Operand, *, approximate: Literal["none", "tanh"] = "none") -> Tensor
 def silu(x: Operand) -> Tensor:
     """x * sigmoid(x), also called swish.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(37, [x], [])
 
@@ -405,7 +405,7 @@ def silu(x: Operand) -> Tensor:
 def softplus(x: Operand) -> Tensor:
     """log(1 + exp(x)), without overflow.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(38, [x], [])
 
@@ -413,7 +413,7 @@ def softplus(x: Operand) -> Tensor:
 def erf(x: Operand) -> Tensor:
     """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(39, [x], [])
 
@@ -421,7 +421,7 @@ def erf(x: Operand) -> Tensor:
 def floor(x: Operand) -> Tensor:
     """The largest integer not above x. Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(40, [x], [])
 
@@ -429,7 +429,7 @@ def floor(x: Operand) -> Tensor:
 def ceil(x: Operand) -> Tensor:
     """The smallest integer not below x. Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(41, [x], [])
 
@@ -437,7 +437,7 @@ def ceil(x: Operand) -> Tensor:
 def round(x: Operand) -> Tensor:
     """The nearest integer, ties to even. Its derivative is 0.
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(42, [x], [])
 
@@ -445,7 +445,7 @@ def round(x: Operand) -> Tensor:
 def isnan(x: Operand) -> Tensor:
     """Whether x is NaN.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(43, [x], [])
 
@@ -453,7 +453,7 @@ def isnan(x: Operand) -> Tensor:
 def isinf(x: Operand) -> Tensor:
     """Whether x is +inf or -inf.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(44, [x], [])
 
@@ -461,7 +461,7 @@ def isinf(x: Operand) -> Tensor:
 def isfinite(x: Operand) -> Tensor:
     """Whether x is neither NaN nor infinite.
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(45, [x], [])
 
@@ -489,7 +489,7 @@ def clip(x: Operand, min: float | None = None, max: float | None = None) -> Tens
       min: lower bound
       max: upper bound
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(48, [x], [*_pack.optional(_pack.real, min), *_pack.optional(_pack.real, max)])
 
@@ -516,7 +516,7 @@ def leaky_relu(x: Operand, *, negative_slope: float = 0.01) -> Tensor:
 
       negative_slope: slope below 0
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(51, [x], [*_pack.real(negative_slope)])
 
@@ -713,26 +713,27 @@ def mse_loss(prediction: Operand, target: Operand, *,
 
 def matmul(a: Operand, b: Operand, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """The matrix product over the last two axes; axes before them are batches and broadcast. A vector on the
-    left is a row, on the right a column, and its axis is dropped from the result. Integers wrap.
+    left is a row, on the right a column, and its axis is dropped from the result. Integers wrap; f16 and bf16
+    are summed in f32 and rounded once.
 
       a: [..., M, K]
       b: [..., K, N]
       transpose_a: swap the last two axes of a
       transpose_b: swap the last two axes of b
 
-    T: i32, i64, f32, f64.
+    T: i32, i64, f16, bf16, f32, f64.
     """
     return call(110, [a, b], [*_pack.boolean(transpose_a), *_pack.boolean(transpose_b)])
 
 
 def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> Tensor:
-    """x W^T + b.
+    """x W^T + b. f16 and bf16 are summed in f32 and rounded once.
 
       x: [..., in]
       weight: [out, in]
       bias: [out]
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(111, [x, weight, bias], [])
 
@@ -950,7 +951,7 @@ def random_uniform(shape: Sequence[int], *, low: float = 0.0, high: float = 1.0,
       shape: of the result
       low: inclusive
       high: exclusive
-      dtype: f32 or f64
+      dtype: a floating dtype
     """
     return call(143, [], [*_pack.dims(shape), *_pack.real(low), *_pack.real(high), *_pack.dtype(dtype)])
 
@@ -962,7 +963,7 @@ def random_normal(shape: Sequence[int], *, mean: float = 0.0, std: float = 1.0,
       shape: of the result
       mean: of the distribution
       std: its standard deviation, 0 or more
-      dtype: f32 or f64
+      dtype: a floating dtype
     """
     return call(144, [], [*_pack.dims(shape), *_pack.real(mean), *_pack.real(std), *_pack.dtype(dtype)])
 
@@ -991,7 +992,7 @@ def dropout(x: Operand, p: float = 0.5) -> Tensor:
 
       p: 0 to 1
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(152, [x], [*_pack.real(p)])
 

@@ -119,7 +119,7 @@ static inline int32_t dlcore_ops_take_options(dlcore_context *ctx, const char *n
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 
 /* a + b, element by element.
- * Op 1; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 1; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_add(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 1, a, b, NULL, 0);
 }
@@ -133,7 +133,7 @@ static inline dlcore_tensor *dlcore_add_scalar_i64(dlcore_context *ctx, dlcore_t
 }
 
 /* a - b, element by element.
- * Op 2; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 2; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_subtract(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 2, a, b, NULL, 0);
 }
@@ -147,7 +147,7 @@ static inline dlcore_tensor *dlcore_subtract_scalar_i64(dlcore_context *ctx, dlc
 }
 
 /* a * b, element by element.
- * Op 3; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 3; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_multiply(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 3, a, b, NULL, 0);
 }
@@ -161,7 +161,7 @@ static inline dlcore_tensor *dlcore_multiply_scalar_i64(dlcore_context *ctx, dlc
 }
 
 /* a / b, element by element, for floating dtypes; use floor_divide for integers.
- * Op 4; T: f32, f64; differentiable */
+ * Op 4; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_divide(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 4, a, b, NULL, 0);
 }
@@ -176,7 +176,7 @@ static inline dlcore_tensor *dlcore_divide_scalar_i64(dlcore_context *ctx, dlcor
 
 /* a to the power of b. x**0 is 1 for every x, and its derivative 0. Integers wrap; a negative integer
  * exponent is INVALID_ARGUMENT.
- * Op 5; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 5; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_pow(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 5, a, b, NULL, 0);
 }
@@ -190,7 +190,7 @@ static inline dlcore_tensor *dlcore_pow_scalar_i64(dlcore_context *ctx, dlcore_t
 }
 
 /* The larger of a and b; NaN when either is. Where both are equal each gets half of the gradient.
- * Op 6; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 6; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_maximum(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 6, a, b, NULL, 0);
 }
@@ -204,7 +204,7 @@ static inline dlcore_tensor *dlcore_maximum_scalar_i64(dlcore_context *ctx, dlco
 }
 
 /* The smaller of a and b; NaN when either is. Where both are equal each gets half of the gradient.
- * Op 7; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 7; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_minimum(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 7, a, b, NULL, 0);
 }
@@ -218,7 +218,7 @@ static inline dlcore_tensor *dlcore_minimum_scalar_i64(dlcore_context *ctx, dlco
 }
 
 /* a - floor(a / b) * b: the remainder has the sign of b. An integer remainder by zero is INVALID_ARGUMENT.
- * Op 8; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 8; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_remainder(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 8, a, b, NULL, 0);
 }
@@ -233,7 +233,7 @@ static inline dlcore_tensor *dlcore_remainder_scalar_i64(dlcore_context *ctx, dl
 
 /* The largest integer not above a / b. An integer division by zero is INVALID_ARGUMENT; INT_MIN / -1 wraps.
  * Its derivative is 0.
- * Op 9; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 9; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_floor_divide(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 9, a, b, NULL, 0);
 }
@@ -247,7 +247,7 @@ static inline dlcore_tensor *dlcore_floor_divide_scalar_i64(dlcore_context *ctx,
 }
 
 /* -x.
- * Op 20; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 20; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_negative(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 20, x, NULL, 0);
 }
@@ -255,7 +255,7 @@ static inline dlcore_tensor *dlcore_negative(dlcore_context *ctx, dlcore_tensor 
 /* ---- Comparison ------------------------------------------------------------------------------ */
 
 /* a == b.
- * Op 10; T: bool, u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 10; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_equal(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 10, a, b, NULL, 0);
 }
@@ -269,7 +269,7 @@ static inline dlcore_tensor *dlcore_equal_scalar_i64(dlcore_context *ctx, dlcore
 }
 
 /* a != b.
- * Op 11; T: bool, u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 11; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_not_equal(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 11, a, b, NULL, 0);
 }
@@ -283,7 +283,7 @@ static inline dlcore_tensor *dlcore_not_equal_scalar_i64(dlcore_context *ctx, dl
 }
 
 /* a < b.
- * Op 12; T: bool, u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 12; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_less(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 12, a, b, NULL, 0);
 }
@@ -297,7 +297,7 @@ static inline dlcore_tensor *dlcore_less_scalar_i64(dlcore_context *ctx, dlcore_
 }
 
 /* a <= b.
- * Op 13; T: bool, u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 13; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_less_equal(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 13, a, b, NULL, 0);
 }
@@ -311,7 +311,7 @@ static inline dlcore_tensor *dlcore_less_equal_scalar_i64(dlcore_context *ctx, d
 }
 
 /* a > b.
- * Op 14; T: bool, u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 14; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_greater(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 14, a, b, NULL, 0);
 }
@@ -325,7 +325,7 @@ static inline dlcore_tensor *dlcore_greater_scalar_i64(dlcore_context *ctx, dlco
 }
 
 /* a >= b.
- * Op 15; T: bool, u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 15; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_greater_equal(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 15, a, b, NULL, 0);
 }
@@ -381,19 +381,19 @@ static inline dlcore_tensor *dlcore_logical_xor_scalar_i64(dlcore_context *ctx, 
 }
 
 /* Whether x is NaN.
- * Op 43; T: f32, f64; not differentiable */
+ * Op 43; T: f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_isnan(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 43, x, NULL, 0);
 }
 
 /* Whether x is +inf or -inf.
- * Op 44; T: f32, f64; not differentiable */
+ * Op 44; T: f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_isinf(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 44, x, NULL, 0);
 }
 
 /* Whether x is neither NaN nor infinite.
- * Op 45; T: f32, f64; not differentiable */
+ * Op 45; T: f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_isfinite(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 45, x, NULL, 0);
 }
@@ -414,97 +414,97 @@ static inline dlcore_tensor *dlcore_where(dlcore_context *ctx, dlcore_tensor *co
 /* ---- Elementwise ----------------------------------------------------------------------------- */
 
 /* |x|; the derivative at 0 is 0. The smallest integer wraps to itself.
- * Op 21; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 21; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_abs(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 21, x, NULL, 0);
 }
 
 /* -1, 0 or 1; NaN stays NaN.
- * Op 22; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 22; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_sign(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 22, x, NULL, 0);
 }
 
 /* x * x.
- * Op 23; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 23; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_square(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 23, x, NULL, 0);
 }
 
 /* 1 / x.
- * Op 24; T: f32, f64; differentiable */
+ * Op 24; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_reciprocal(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 24, x, NULL, 0);
 }
 
 /* e to the power of x.
- * Op 25; T: f32, f64; differentiable */
+ * Op 25; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_exp(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 25, x, NULL, 0);
 }
 
 /* exp(x) - 1, accurate near 0.
- * Op 26; T: f32, f64; differentiable */
+ * Op 26; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_expm1(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 26, x, NULL, 0);
 }
 
 /* The natural logarithm; -inf at 0, NaN below.
- * Op 27; T: f32, f64; differentiable */
+ * Op 27; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_log(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 27, x, NULL, 0);
 }
 
 /* log(1 + x), accurate near 0.
- * Op 28; T: f32, f64; differentiable */
+ * Op 28; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_log1p(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 28, x, NULL, 0);
 }
 
 /* The square root; NaN below 0. The derivative at 0 is taken as 0.
- * Op 29; T: f32, f64; differentiable */
+ * Op 29; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_sqrt(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 29, x, NULL, 0);
 }
 
 /* 1 / sqrt(x).
- * Op 30; T: f32, f64; differentiable */
+ * Op 30; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_rsqrt(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 30, x, NULL, 0);
 }
 
 /* The sine of x in radians.
- * Op 31; T: f32, f64; differentiable */
+ * Op 31; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_sin(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 31, x, NULL, 0);
 }
 
 /* The cosine of x in radians.
- * Op 32; T: f32, f64; differentiable */
+ * Op 32; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_cos(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 32, x, NULL, 0);
 }
 
 /* The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.
- * Op 39; T: f32, f64; differentiable */
+ * Op 39; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_erf(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 39, x, NULL, 0);
 }
 
 /* The largest integer not above x. Its derivative is 0.
- * Op 40; T: u8, i8, i16, i32, i64, f32, f64; differentiable; composed of other ops */
+ * Op 40; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable; composed of other ops */
 static inline dlcore_tensor *dlcore_floor(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 40, x, NULL, 0);
 }
 
 /* The smallest integer not below x. Its derivative is 0.
- * Op 41; T: u8, i8, i16, i32, i64, f32, f64; differentiable; composed of other ops */
+ * Op 41; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable; composed of other ops */
 static inline dlcore_tensor *dlcore_ceil(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 41, x, NULL, 0);
 }
 
 /* The nearest integer, ties to even. Its derivative is 0.
- * Op 42; T: u8, i8, i16, i32, i64, f32, f64; differentiable; composed of other ops */
+ * Op 42; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable; composed of other ops */
 static inline dlcore_tensor *dlcore_round(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 42, x, NULL, 0);
 }
@@ -519,7 +519,7 @@ static inline dlcore_tensor *dlcore_copy(dlcore_context *ctx, dlcore_tensor *x) 
  * within the bounds, bounds included.
  *   min: lower bound
  *   max: upper bound
- * Op 48; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 48; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_clip(dlcore_context *ctx, dlcore_tensor *x, double min, double max) {
   int64_t words[4];
   int32_t n_words = 0;
@@ -579,19 +579,19 @@ static inline dlcore_tensor *dlcore_astype(dlcore_context *ctx, dlcore_tensor *x
 /* ---- Activations ----------------------------------------------------------------------------- */
 
 /* The hyperbolic tangent.
- * Op 33; T: f32, f64; differentiable */
+ * Op 33; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_tanh(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 33, x, NULL, 0);
 }
 
 /* 1 / (1 + exp(-x)), without overflow.
- * Op 34; T: f32, f64; differentiable */
+ * Op 34; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_sigmoid(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 34, x, NULL, 0);
 }
 
 /* max(x, 0); NaN stays NaN. The derivative at 0 is 0.
- * Op 35; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 35; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_relu(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 35, x, NULL, 0);
 }
@@ -601,7 +601,7 @@ enum {
   DLCORE_GELU_APPROXIMATE_TANH = 1
 };
 /* x times the cumulative normal distribution at x (Hendrycks and Gimpel 2016, arXiv:1606.08415).
- * Op 36; T: f32, f64; differentiable */
+ * Op 36; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_gelu(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 36, x, NULL, 0);
 }
@@ -635,19 +635,19 @@ static inline dlcore_tensor *dlcore_gelu_ex(dlcore_context *ctx, dlcore_tensor *
 }
 
 /* x * sigmoid(x), also called swish.
- * Op 37; T: f32, f64; differentiable */
+ * Op 37; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_silu(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 37, x, NULL, 0);
 }
 
 /* log(1 + exp(x)), without overflow.
- * Op 38; T: f32, f64; differentiable */
+ * Op 38; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_softplus(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 38, x, NULL, 0);
 }
 
 /* x above 0, negative_slope * x elsewhere.
- * Op 51; T: f32, f64; differentiable */
+ * Op 51; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_leaky_relu(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 51, x, NULL, 0);
 }
@@ -1265,10 +1265,11 @@ static inline dlcore_tensor *dlcore_mse_loss_ex(dlcore_context *ctx, dlcore_tens
 /* ---- Matrix ---------------------------------------------------------------------------------- */
 
 /* The matrix product over the last two axes; axes before them are batches and broadcast. A vector on the left
- * is a row, on the right a column, and its axis is dropped from the result. Integers wrap.
+ * is a row, on the right a column, and its axis is dropped from the result. Integers wrap; f16 and bf16 are
+ * summed in f32 and rounded once.
  *   a: [..., M, K]
  *   b: [..., K, N]
- * Op 110; T: i32, i64, f32, f64; differentiable */
+ * Op 110; T: i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_matmul(dlcore_context *ctx, dlcore_tensor *a, dlcore_tensor *b) {
   return dlcore_op_call2(ctx, 110, a, b, NULL, 0);
 }
@@ -1302,11 +1303,11 @@ static inline dlcore_tensor *dlcore_matmul_ex(dlcore_context *ctx, dlcore_tensor
   return dlcore_op_call2(ctx, 110, a, b, words, n_words);
 }
 
-/* x W^T + b.
+/* x W^T + b. f16 and bf16 are summed in f32 and rounded once.
  *   x: [..., in]
  *   weight: [out, in]
  *   bias: [out]
- * Op 111; T: f32, f64; differentiable */
+ * Op 111; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_linear(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
                                            dlcore_tensor *bias) {
   return dlcore_op_call3(ctx, 111, x, weight, bias, NULL, 0);
@@ -1816,7 +1817,7 @@ typedef struct dlcore_random_uniform_options {
   uint32_t struct_size;
   double low; /* default 0.0; inclusive */
   double high; /* default 1.0; exclusive */
-  dlcore_dtype dtype; /* default f32; f32 or f64 */
+  dlcore_dtype dtype; /* default f32; a floating dtype */
 } dlcore_random_uniform_options;
 
 static inline void dlcore_random_uniform_options_init(dlcore_random_uniform_options *options, size_t size) {
@@ -1863,7 +1864,7 @@ typedef struct dlcore_random_normal_options {
   uint32_t struct_size;
   double mean; /* default 0.0; of the distribution */
   double std; /* default 1.0; its standard deviation, 0 or more */
-  dlcore_dtype dtype; /* default f32; f32 or f64 */
+  dlcore_dtype dtype; /* default f32; a floating dtype */
 } dlcore_random_normal_options;
 
 static inline void dlcore_random_normal_options_init(dlcore_random_normal_options *options, size_t size) {
@@ -1926,7 +1927,7 @@ static inline dlcore_tensor *dlcore_random_integers(dlcore_context *ctx, const i
 
 /* Each element is 0 with probability p, else x / (1 - p) (Srivastava et al. 2014).
  *   p: 0 to 1
- * Op 152; T: f32, f64; differentiable; draws random numbers; composed of other ops */
+ * Op 152; T: f16, bf16, f32, f64; differentiable; draws random numbers; composed of other ops */
 static inline dlcore_tensor *dlcore_dropout(dlcore_context *ctx, dlcore_tensor *x, double p) {
   int64_t words[1];
   int32_t n_words = 0;

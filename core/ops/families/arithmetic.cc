@@ -13,7 +13,7 @@ constexpr OpDef op_add = {
     .name = "add",
     .family = "arithmetic",
     .doc = "a + b, element by element.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise | kLinear,
     .infer = infer_elementwise,
     .vjp =
@@ -29,7 +29,7 @@ constexpr OpDef op_subtract = {
     .name = "subtract",
     .family = "arithmetic",
     .doc = "a - b, element by element.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise | kLinear,
     .infer = infer_elementwise,
     .vjp =
@@ -45,7 +45,7 @@ constexpr OpDef op_multiply = {
     .name = "multiply",
     .family = "arithmetic",
     .doc = "a * b, element by element.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
     .vjp =
@@ -70,7 +70,7 @@ constexpr OpDef op_divide = {
     .name = "divide",
     .family = "arithmetic",
     .doc = "a / b, element by element, for floating dtypes; use floor_divide for integers.",
-    .inputs = {in("a", kFloatSet), in("b", kFloatSet)},
+    .inputs = {in("a", kAnyFloatSet), in("b", kAnyFloatSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
     .vjp =
@@ -109,7 +109,7 @@ constexpr OpDef op_pow = {
         "a to the power of b. x**0 is 1 for every x, and its derivative 0. Integers wrap; a "
         "negative integer exponent "
         "is INVALID_ARGUMENT.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
     .vjp =
@@ -168,7 +168,7 @@ constexpr OpDef op_maximum = {
     .doc =
         "The larger of a and b; NaN when either is. Where both are equal each gets half of the "
         "gradient.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
     .vjp = maximum_vjp,
@@ -184,7 +184,7 @@ constexpr OpDef op_minimum = {
     .doc =
         "The smaller of a and b; NaN when either is. Where both are equal each gets half of the "
         "gradient.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
     .vjp = minimum_vjp,
@@ -200,7 +200,7 @@ constexpr OpDef op_remainder = {
     .doc =
         "a - floor(a / b) * b: the remainder has the sign of b. An integer remainder by zero is "
         "INVALID_ARGUMENT.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
     .vjp =
@@ -225,7 +225,7 @@ constexpr OpDef op_floor_divide = {
         "The largest integer not above a / b. An integer division by zero is INVALID_ARGUMENT; "
         "INT_MIN / -1 wraps. "
         "Its derivative is 0.",
-    .inputs = {in("a", kNumericSet), in("b", kNumericSet)},
+    .inputs = {in("a", kAnyNumericSet), in("b", kAnyNumericSet)},
     .traits = kElementwise,
     .infer = infer_elementwise,
     .vjp =
@@ -242,7 +242,7 @@ constexpr OpDef op_negative = {
     .name = "negative",
     .family = "arithmetic",
     .doc = "-x.",
-    .inputs = {in("x", kNumericSet)},
+    .inputs = {in("x", kAnyNumericSet)},
     .traits = kElementwise | kLinear,
     .infer = infer_elementwise,
     .vjp = [](Vjp& r) { r.set(0, -r.g()); },

@@ -7,6 +7,10 @@
 
 namespace dlcore {
 
+// With the half-precision dtypes.
+constexpr DtypeSet kAnyFloatSet = kFloatSet | kHalfSet;
+constexpr DtypeSet kAnyNumericSet = kNumericSet | kHalfSet;
+
 constexpr InputDef in(const char* name, DtypeSet dtypes, const char* doc = "") {
   return {.name = name, .doc = doc, .dtypes = dtypes};
 }

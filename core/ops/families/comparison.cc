@@ -15,7 +15,7 @@ constexpr OpDef comparison(int32_t number, const char* name, const char* doc) {
       .name = name,
       .family = "comparison",
       .doc = doc,
-      .inputs = {in("a", kPlainSet), in("b", kPlainSet)},
+      .inputs = {in("a", kAllSet), in("b", kAllSet)},
       .outputs = {out("y", "bool")},
       .traits = kElementwise | kNoGradient,
       .infer = infer_comparison,
@@ -31,7 +31,7 @@ constexpr OpDef logic(int32_t number, const char* name, const char* doc) {
 
 constexpr OpDef test(int32_t number, const char* name, const char* doc) {
   OpDef op = comparison(number, name, doc);
-  op.inputs = {in("x", kFloatSet)};
+  op.inputs = {in("x", kAnyFloatSet)};
   return op;
 }
 

@@ -46,9 +46,9 @@ constexpr OpDef op_arange = {
                 start, stop, step);
           }
           if (count > 1e15) r.refuse("{} elements from {} to {} by {}", count, start, stop, step);
-          if (!contains(kNumericSet, r.attrs.dtype(3)))
+          if (!contains(kAnyNumericSet, r.attrs.dtype(3)))
             r.refuse("dtype is {}, expected {}", dtype_name(r.attrs.dtype(3)),
-                     dtype_set_text(kNumericSet));
+                     dtype_set_text(kAnyNumericSet));
           r.set(0, r.attrs.dtype(3), {Dim(count > 0 ? static_cast<int64_t>(count) : 0)});
         },
 };

@@ -51,33 +51,34 @@ Value d_erf(const Value& t, const Value& x, const Value&) {
 }
 
 constexpr OpDef op_abs =
-    unary<d_abs>(kAbs, "abs", kNumericSet, saves_x,
+    unary<d_abs>(kAbs, "abs", kAnyNumericSet, saves_x,
                  "|x|; the derivative at 0 is 0. The smallest integer wraps to itself.");
 constexpr OpDef op_sign =
-    unary<zero_derivative>(kSign, "sign", kNumericSet, nullptr, "-1, 0 or 1; NaN stays NaN.");
-constexpr OpDef op_square = unary<d_square>(kSquare, "square", kNumericSet, saves_x, "x * x.");
+    unary<zero_derivative>(kSign, "sign", kAnyNumericSet, nullptr, "-1, 0 or 1; NaN stays NaN.");
+constexpr OpDef op_square = unary<d_square>(kSquare, "square", kAnyNumericSet, saves_x, "x * x.");
 constexpr OpDef op_reciprocal =
-    unary<d_reciprocal>(kReciprocal, "reciprocal", kFloatSet, saves_y, "1 / x.");
-constexpr OpDef op_exp = unary<d_exp>(kExp, "exp", kFloatSet, saves_y, "e to the power of x.");
+    unary<d_reciprocal>(kReciprocal, "reciprocal", kAnyFloatSet, saves_y, "1 / x.");
+constexpr OpDef op_exp = unary<d_exp>(kExp, "exp", kAnyFloatSet, saves_y, "e to the power of x.");
 constexpr OpDef op_expm1 =
-    unary<d_expm1>(kExpm1, "expm1", kFloatSet, saves_y, "exp(x) - 1, accurate near 0.");
-constexpr OpDef op_log =
-    unary<d_log>(kLog, "log", kFloatSet, saves_x, "The natural logarithm; -inf at 0, NaN below.");
+    unary<d_expm1>(kExpm1, "expm1", kAnyFloatSet, saves_y, "exp(x) - 1, accurate near 0.");
+constexpr OpDef op_log = unary<d_log>(kLog, "log", kAnyFloatSet, saves_x,
+                                      "The natural logarithm; -inf at 0, NaN below.");
 constexpr OpDef op_log1p =
-    unary<d_log1p>(kLog1p, "log1p", kFloatSet, saves_x, "log(1 + x), accurate near 0.");
+    unary<d_log1p>(kLog1p, "log1p", kAnyFloatSet, saves_x, "log(1 + x), accurate near 0.");
 constexpr OpDef op_sqrt =
-    unary<d_sqrt>(kSqrt, "sqrt", kFloatSet, saves_y,
+    unary<d_sqrt>(kSqrt, "sqrt", kAnyFloatSet, saves_y,
                   "The square root; NaN below 0. The derivative at 0 is taken as 0.");
-constexpr OpDef op_rsqrt = unary<d_rsqrt>(kRsqrt, "rsqrt", kFloatSet, saves_xy, "1 / sqrt(x).");
-constexpr OpDef op_sin = unary<d_sin>(kSin, "sin", kFloatSet, saves_x, "The sine of x in radians.");
+constexpr OpDef op_rsqrt = unary<d_rsqrt>(kRsqrt, "rsqrt", kAnyFloatSet, saves_xy, "1 / sqrt(x).");
+constexpr OpDef op_sin =
+    unary<d_sin>(kSin, "sin", kAnyFloatSet, saves_x, "The sine of x in radians.");
 constexpr OpDef op_cos =
-    unary<d_cos>(kCos, "cos", kFloatSet, saves_x, "The cosine of x in radians.");
+    unary<d_cos>(kCos, "cos", kAnyFloatSet, saves_x, "The cosine of x in radians.");
 constexpr OpDef op_erf =
-    unary<d_erf>(kErf, "erf", kFloatSet, saves_x,
+    unary<d_erf>(kErf, "erf", kAnyFloatSet, saves_x,
                  "The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x.");
 // Integers are whole already.
 constexpr OpDef rounding(int32_t number, const char* name, const char* doc) {
-  OpDef op = unary<zero_derivative>(number, name, kNumericSet, nullptr, doc);
+  OpDef op = unary<zero_derivative>(number, name, kAnyNumericSet, nullptr, doc);
   op.compose = [](Compose& r) { r.set(0, copy(r.input(0))); };
   op.composes = kIntegerSet;
   return op;
@@ -119,7 +120,7 @@ constexpr OpDef op_clip = {
         "x, but at least min and at most max, each where given; NaN stays NaN. The gradient passes "
         "where x lies within "
         "the bounds, bounds included.",
-    .inputs = {in("x", kNumericSet)},
+    .inputs = {in("x", kAnyNumericSet)},
     .attrs = {positional(optional(float_attr("min", "lower bound"))),
               positional(optional(float_attr("max", "upper bound")))},
     .traits = kElementwise,

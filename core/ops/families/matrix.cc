@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kMatmul = 110, kLinearOp = 111;
 
-constexpr DtypeSet kProductSet = kFloatSet | dtype_set(DLCORE_I32, DLCORE_I64);
+constexpr DtypeSet kProductSet = kAnyFloatSet | dtype_set(DLCORE_I32, DLCORE_I64);
 
 struct Sides {
   Dims batch_a, batch_b;
@@ -156,7 +156,8 @@ constexpr OpDef op_matmul = {
     .doc =
         "The matrix product over the last two axes; axes before them are batches and broadcast. A "
         "vector on the left is "
-        "a row, on the right a column, and its axis is dropped from the result. Integers wrap.",
+        "a row, on the right a column, and its axis is dropped from the result. Integers wrap; f16 "
+        "and bf16 are summed in f32 and rounded once.",
     .inputs = {in("a", kProductSet, "[..., M, K]"), in("b", kProductSet, "[..., K, N]")},
     .attrs = {bool_attr("transpose_a", "swap the last two axes of a"),
               bool_attr("transpose_b", "swap the last two axes of b")},
@@ -211,9 +212,9 @@ constexpr OpDef op_linear = {
     .number = kLinearOp,
     .name = "linear",
     .family = "matrix",
-    .doc = "x W^T + b.",
-    .inputs = {in("x", kFloatSet, "[..., in]"), in("weight", kFloatSet, "[out, in]"),
-               optional_in("bias", kFloatSet, "[out]")},
+    .doc = "x W^T + b. f16 and bf16 are summed in f32 and rounded once.",
+    .inputs = {in("x", kAnyFloatSet, "[..., in]"), in("weight", kAnyFloatSet, "[out, in]"),
+               optional_in("bias", kAnyFloatSet, "[out]")},
     .infer = infer_linear,
     .vjp = linear_vjp,
     .saves =
@@ -238,10 +239,18 @@ constexpr OpDef op_linear = {
           if (vector) x = expand_dims(x, -2);
           const int rank = vector ? 2 : r.logical_rank(0);
           const Value w = r.batched(1) ? r.aligned(1, rank) : r.input(1);
-          Value y = matmul(x, w, false, true);
-          if (r.has(2)) y = y + (r.batched(2) ? r.aligned(2, rank) : r.input(2));
           const int64_t row[] = {-2};
-          r.set(0, vector ? squeeze(y, row) : y);
+          if (!r.has(2)) {
+            const Value y = matmul(x, w, false, true);
+            return r.set(0, vector ? squeeze(y, row) : y);
+          }
+          // Half precision is rounded after the bias, as by the kernel.
+          const Dtype dtype = x.dtype();
+          const Dtype sums = contains(kHalfSet, dtype) ? DLCORE_F32 : dtype;
+          const Value bias = r.batched(2) ? r.aligned(2, rank) : r.input(2);
+          const Value y =
+              matmul(astype(x, sums), astype(w, sums), false, true) + astype(bias, sums);
+          r.set(0, astype(vector ? squeeze(y, row) : y, dtype));
         },
 };
 

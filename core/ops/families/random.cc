@@ -20,8 +20,8 @@ void need_key(Infer& r) {
 }
 void need_float_dtype(Infer& r, int attr) {
   const Dtype d = r.attrs.dtype(attr);
-  if (!contains(kFloatSet, d))
-    r.refuse("dtype is {}, expected {}", dtype_name(d), dtype_set_text(kFloatSet));
+  if (!contains(kAnyFloatSet, d))
+    r.refuse("dtype is {}, expected {}", dtype_name(d), dtype_set_text(kAnyFloatSet));
 }
 
 constexpr OpDef op_uniform = {
@@ -31,7 +31,7 @@ constexpr OpDef op_uniform = {
     .doc = "Uniform in [low, high).",
     .inputs = {key_in()},
     .attrs = {kShape, float_attr("low", "inclusive"), float_attr("high", "exclusive", 1),
-              dtype_attr("dtype", "f32 or f64")},
+              dtype_attr("dtype", "a floating dtype")},
     .outputs = {out("y", "dtype")},
     .traits = kRandom | kNoGradient,
     .key_input = -1,
@@ -54,7 +54,7 @@ constexpr OpDef op_normal = {
     .inputs = {key_in()},
     .attrs = {kShape, float_attr("mean", "of the distribution"),
               float_attr("std", "its standard deviation, 0 or more", 1),
-              dtype_attr("dtype", "f32 or f64")},
+              dtype_attr("dtype", "a floating dtype")},
     .outputs = {out("y", "dtype")},
     .traits = kRandom | kNoGradient,
     .key_input = -1,
@@ -113,7 +113,7 @@ constexpr OpDef op_dropout = {
     .name = "dropout",
     .family = "random",
     .doc = "Each element is 0 with probability p, else x / (1 - p) (Srivastava et al. 2014).",
-    .inputs = {in("x", kFloatSet), key_in()},
+    .inputs = {in("x", kAnyFloatSet), key_in()},
     .attrs = {positional(float_attr("p", "0 to 1", 0.5))},
     .traits = kRandom,
     .infer =

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from dtypes import FLOATS, HOLDERS, INTEGERS, MAIN, NUMERIC, WIDE
+from dtypes import FLOATS, HOLDERS, INTEGERS, MAIN, NUMERIC, WIDE, is_float, limits
 from operands import Operand, expanded, offset, permuted, permuted_slice, sliced
 from suite import Suite
 
@@ -60,7 +60,7 @@ def operands(suite, op, dtype, shapes):
 
 
 def draw(numbers, is_power, dtype, shapes):
-    if dtype in FLOATS:
+    if is_float(dtype):
         a = numbers.spread(shapes[0], 0.5 if is_power else -3, 3, 0.25)
         b = numbers.spread(shapes[1], 0.6, 2.5, 0.7)
         return a, b if is_power else b * np.where(numbers.whole(shapes[1], 0, 1), 1, -1)
@@ -118,12 +118,11 @@ def shaped(suite, op, spec):
         check("rank5_views", views)
 
 
-def special_floats(suite):
+def special_floats(suite, dtypes=FLOATS, power_ulp=4):
     """Every ordered pair of NaN, infinities, zeros, denormal and extreme numbers."""
-    for dtype in FLOATS:
-        info = np.finfo(HOLDERS[dtype])
-        tiny, huge = float(info.smallest_subnormal), float(info.max)
-        points = [NAN, INF, -INF, 0.0, -0.0, tiny, -3 * tiny, float(info.tiny), huge, -huge, 1.0, -2.0]
+    for dtype in dtypes:
+        tiny, normal, huge = limits(dtype)
+        points = [NAN, INF, -INF, 0.0, -0.0, tiny, -3 * tiny, normal, huge, -huge, 1.0, -2.0]
         a, b = (np.array(m).ravel() for m in np.meshgrid(points, points))
         for op in ["add", "subtract", "multiply", "divide", "maximum", "minimum"]:
             pair = [Operand(a, dtype), Operand(b, dtype)]
@@ -138,11 +137,11 @@ def special_floats(suite):
         suite.check(f"{dtype}/exact_quotient", "floor_divide", pair, floor_divide, dtype)
         pair = [Operand([0, 0, 0, 1, 1, NAN, NAN, INF, INF, -INF, -INF, -8, -8, 2, 2, 0.5, -2], dtype),
                 Operand([0, 2, -1, NAN, INF, 0, 1, 2, -1, 3, 2, 3, 0.5, INF, -INF, INF, 2], dtype)]
-        suite.check(f"{dtype}/special", "pow", pair, power, dtype, tolerance={"ulp": 4}, wide=True)
+        suite.check(f"{dtype}/special", "pow", pair, power, dtype, tolerance={"ulp": power_ulp}, wide=True)
         # The largest result that is finite, the smallest that is not 0, and one beyond each.
-        top, bottom = (127, -149) if dtype == "f32" else (1023, -1074)
+        top, bottom = {"f16": (15, -24), "bf16": (127, -133), "f32": (127, -149), "f64": (1023, -1074)}[dtype]
         pair = [Operand([2.0] * 4, dtype), Operand([top, top + 1, bottom, bottom - 2], dtype)]
-        suite.check(f"{dtype}/extreme", "pow", pair, power, dtype, tolerance={"ulp": 4}, wide=True)
+        suite.check(f"{dtype}/extreme", "pow", pair, power, dtype, tolerance={"ulp": power_ulp}, wide=True)
 
 
 def case_11_nan_either_side(suite):

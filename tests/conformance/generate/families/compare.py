@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from dtypes import ALL, COMPARABLE, FLOATS, HOLDERS, INTEGERS, MAIN
+from dtypes import ALL, COMPARABLE, FLOATS, HOLDERS, INTEGERS, MAIN, limits
 from operands import Operand, expanded, offset, permuted, permuted_slice, sliced
 from suite import Suite
 
@@ -26,7 +26,7 @@ def pair_of(suite, dtype, shapes):
 
 def draw_pair(numbers, dtype, shapes):
     high = 1 if dtype == "bool" else 3
-    shift = 1 if dtype in ["i8", "i16", "i32", "i64", *FLOATS] else 0
+    shift = 0 if dtype in ("bool", "u8") else 1
     return [(numbers.whole(s, 0, high) - shift).astype(HOLDERS[dtype]) for s in shapes]
 
 
@@ -43,10 +43,10 @@ def shaped(suite, op, define, dtypes):
         suite.check(f"{dtype}/expanded_offset", op, [expanded(a, dtype), offset(b, dtype)], define, "bool")
 
 
-def special(suite):
-    for dtype in FLOATS:
-        info = np.finfo(HOLDERS[dtype])
-        points = [np.nan, np.inf, -np.inf, 0.0, -0.0, float(info.smallest_subnormal), float(info.max), 1.0]
+def special_floats(suite, dtypes=FLOATS):
+    for dtype in dtypes:
+        tiny, _, huge = limits(dtype)
+        points = [np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, huge, 1.0]
         a, b = (np.array(m).ravel() for m in np.meshgrid(points, points))
         for op, define in COMPARISONS.items():
             pair = [Operand(a, dtype), Operand(b, dtype)]
@@ -59,6 +59,10 @@ def special(suite):
             suite.check(f"{dtype}/rank0", op, [Operand(-np.inf, dtype)], define, "bool")
             suite.check(f"{dtype}/rank5", op, [Operand(x[:2, :4].reshape(1, 2, 2, 1, 2), dtype)], define, "bool")
             suite.check(f"{dtype}/empty", op, [Operand(np.zeros((0, 16)), dtype)], define, "bool")
+
+
+def special(suite):
+    special_floats(suite)
     for dtype in INTEGERS:
         info = np.iinfo(HOLDERS[dtype])
         points = np.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max], HOLDERS[dtype])

@@ -4,7 +4,7 @@
 import numpy as np
 
 import special as sf
-from dtypes import EPSILON, FLOATS, HOLDERS, INTEGERS, MAIN, NUMERIC, WIDE
+from dtypes import EPSILON, FLOATS, HOLDERS, INTEGERS, MAIN, NUMERIC, WIDE, is_float, limits, to_dtype
 from operands import LAYOUTS, Operand, expanded
 from suite import EXACT, Suite
 
@@ -65,7 +65,7 @@ def shaped(suite, op, spec, dtype, define, attrs=None, tolerance=None, tag=""):
         key = (dtype, str(shape), spec.low, spec.high)
         return suite.remember(key, lambda: suite.numbers.fitting(dtype, shape, spec.low, spec.high, 0.27))
 
-    options = dict(attrs=attrs, wide=spec.wide, differentiable=dtype in FLOATS, smooth=spec.smooth,
+    options = dict(attrs=attrs, wide=spec.wide, differentiable=is_float(dtype), smooth=spec.smooth,
                    tolerance=tolerance or {"ulp": spec.ulp})
     prefix = f"{dtype}/{tag}"
     for name, shape in {"plain": [2, 3], "rank0": [], "rank5": [2, 1, 3, 1, 2], "empty": [0, 16],
@@ -84,21 +84,19 @@ def shaped(suite, op, spec, dtype, define, attrs=None, tolerance=None, tag=""):
 
 
 def special_values(suite, op, spec, dtype):
-    info = np.finfo(HOLDERS[dtype])
-    tiny = float(info.smallest_subnormal)
+    tiny, normal, huge = limits(dtype)
     points = list(spec.points)
     if op not in ("rsqrt", "reciprocal"):
-        points += [tiny, 7 * tiny, float(info.tiny)]
+        points += [tiny, 7 * tiny, normal]
     if op in SIGNED_ZERO | {"relu", "sign"}:
-        points += [float(info.max), -float(info.max), -tiny]
+        points += [huge, -huge, -tiny]
     flags = {"signed_zero"} if op in SIGNED_ZERO else ()
-    with np.errstate(all="ignore"):
-        values = np.array(points).astype(HOLDERS[dtype])
+    values = to_dtype(np.array(points), dtype)
     suite.check(f"{dtype}/special", op, [Operand(values, dtype)], spec.define, dtype, wide=spec.wide,
                 tolerance={"ulp": spec.ulp}, flags=flags)
     if op in ("sin", "cos"):
-        huge = Operand([1e10, -3e15, 1e22, 1e30], dtype)
-        suite.check(f"{dtype}/huge", op, [huge], spec.define, dtype, wide=True, tolerance={"ulp": 4})
+        far = Operand([1e10, -3e15, 1e22, 1e30], dtype)
+        suite.check(f"{dtype}/huge", op, [far], spec.define, dtype, wide=True, tolerance={"ulp": 4})
 
 
 def integer_limits(suite):
