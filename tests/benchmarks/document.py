@@ -22,13 +22,14 @@ def number(value):
 def line(benchmark, row):
     if row is None:
         return f"| `{benchmark.name}` | not available | | | | |"
+    bar = bar_text(row).replace("us", "µs")
+    if row["verdict"] == "busy":
+        return f"| `{row['name']}` | | | | {bar} | not measured, machine busy |"
     unit = row["unit"].replace("us", "µs")
     peer = ratio = ""
     if row["peer"] is not None:
         peer = f"{number(row['peer'])} {unit}, {row['peer_name']}"
-        mark = "" if row["verdict"] == "busy" else "**"
-        ratio = f"{mark}{row['ratio']:.2g}{mark} ({row['low']:.2g}–{row['high']:.2g})"
-    bar = bar_text(row).replace("us", "µs")
+        ratio = f"**{row['ratio']:.2g}** ({row['low']:.2g}–{row['high']:.2g})"
     return f"| `{row['name']}` | {number(row['ours'])} {unit} | {peer} | {ratio} | {bar} | {row['verdict']} |"
 
 
@@ -38,8 +39,6 @@ def section(rows):
     pairs = max(row["pairs"] for row in rows)
     text = [f"{machine['cpu']}, {machine['cpus']} CPUs, {machine['isa']}; {machine['version']}; "
             f"{', '.join(machine['peers'])}; {machine['date']}; {pairs} pairs{', quick' if machine['quick'] else ''}.", ""]
-    if busy := [f"`{row['name']}`" for row in rows if row["verdict"] == "busy"]:
-        text += [f"The machine was busy while these were measured, and nothing is claimed of them: {', '.join(busy)}.", ""]
     text.append(HEADER + "\n".join(line(benchmark, by_name.get(benchmark.name)) for benchmark in BENCHMARKS))
     return "\n".join(text)
 

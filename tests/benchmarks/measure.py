@@ -13,7 +13,7 @@ from table import UNITS
 REST_S = 0.002  # between samples; again while threads of the side that was measured still spin for more work
 MAX_RESTS = 100
 SPINNING = 0.05  # share of a sample's time that the side that waits may use
-TOLERANCE = 1e-3
+RELATIVE, ABSOLUTE = 1e-4, 1e-2  # by which checksums may differ
 
 
 class Plan:
@@ -38,7 +38,7 @@ def turns_for(worker, name, sample_s):
 
 
 def agree(ours, theirs):
-    return abs(ours - theirs) <= TOLERANCE * max(abs(ours), abs(theirs), 10)
+    return abs(ours - theirs) <= RELATIVE * max(abs(ours), abs(theirs)) + ABSOLUTE
 
 
 def rest(pids):

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's side of the benchmarks: eager, fused Adam, inference mode where nothing is to be differentiated."""
+"""PyTorch's side of the benchmarks: eager, fused Adam, inference mode where nothing is to be differentiated, images in
+the memory format that is faster."""
 
 import sys
+from functools import partial
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from common import MLP_SIZES, Work, fill, labels, parameter, serve
+from common import MLP_SIZES, Work, fastest, fill, labels, parameter, serve
 
 BATCH = 64
+FORMATS = (torch.contiguous_format, torch.channels_last)
 
 
 def tensor(seed, scale, *shape):
@@ -40,6 +43,11 @@ def cnn():
         nn.Flatten(), nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10)))
 
 
+def cnn_training(memory_format):
+    x = tensor(100, 2, BATCH, 1, 28, 28).contiguous(memory_format=memory_format)
+    return training(cnn().to(memory_format=memory_format), x)
+
+
 def training(model, x):
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
     y = torch.from_numpy(labels(BATCH))
@@ -66,8 +74,17 @@ def matmul(m, n, k):
     return inference("torch.mm(a, b)", a=tensor(1, 1, m, k), b=tensor(2, 1, k, n))
 
 
-def convolution():
-    return inference("F.conv2d(x, w, b, padding=1)", x=tensor(1, 1, 1, 64, 56, 56), w=tensor(2, 1, 64, 64, 3, 3), b=tensor(3, 1, 64))
+def convolution(memory_format):
+    x, weight = (value.contiguous(memory_format=memory_format) for value in (tensor(1, 1, 1, 64, 56, 56), tensor(2, 1, 64, 64, 3, 3)))
+    return inference("F.conv2d(x, w, b, padding=1)", x=x, w=weight, b=tensor(3, 1, 64))
+
+
+def pooling(memory_format):
+    return inference("F.max_pool2d(x, 2)", x=tensor(1, 1, 64, 32, 28, 28).contiguous(memory_format=memory_format))
+
+
+def in_either_format(make):
+    return lambda part: fastest(*(partial(make, memory_format) for memory_format in FORMATS))
 
 
 def gather():
@@ -86,12 +103,12 @@ def main():
     watched = tensor(1, 1, 16).requires_grad_()
     serve(f"torch {torch.__version__}", {
         "mlp_step_eager": lambda part: training(mlp(), tensor(100, 2, BATCH, 784)),
-        "cnn_step_eager": lambda part: training(cnn(), tensor(100, 2, BATCH, 1, 28, 28)),
+        "cnn_step_eager": in_either_format(cnn_training),
         "adam_10m": lambda part: adam(),
         "add16_c_grad": lambda part: Work("a + b", {"a": watched, "b": tensor(2, 1, 16)}),
         "matmul_1024": lambda part: matmul(1024, 1024, 1024),
         "matmul_small": lambda part: matmul(*map(int, part.split("x"))),
-        "conv_64x56": lambda part: convolution(),
+        "conv_64x56": in_either_format(convolution),
         "chain_eager": lambda part: inference("F.gelu(2 * x + 1) * torch.sigmoid(x)", x=tensor(1, 8, 4 << 20)),
         "softmax_rows": lambda part: inference("torch.softmax(x, -1)", x=tensor(1, 8, 8192, 1000)),
         "layer_norm_rows": lambda part: inference("F.layer_norm(x, (768,), w, b)", x=tensor(1, 8, 8192, 768),
@@ -100,7 +117,7 @@ def main():
         "sum_axis0": lambda part: inference("x.sum(0)", x=tensor(1, 1, 2048, 2048)),
         "sum_strided": sum_strided,
         "gather_rows": lambda part: gather(),
-        "max_pool": lambda part: inference("F.max_pool2d(x, 2)", x=tensor(1, 1, 64, 32, 28, 28)),
+        "max_pool": in_either_format(pooling),
     }, to_numpy=lambda value: value.detach().numpy())
 
 
