@@ -20,6 +20,7 @@
 #include "backends/cpu/matmul/provider.h"
 #include "backends/cpu/matmul/widen_pack-inl.h"
 // after the packing, whose Block they use
+#include "backends/cpu/matmul/narrow_product-inl.h"
 #include "backends/cpu/matmul/vector_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -270,6 +271,9 @@ void multiply(const Queue& queue, const Product& product, const HalfConversion* 
     const bool by_rows = product.m <= product.n;
     return multiply_thin<T, S>(queue, by_rows ? product : other, workspace);
   }
+  if (half == nullptr && is_narrow<T>(product))
+    return multiply_narrow<T>(queue, product, workspace);
+  if (half == nullptr && is_narrow<T>(other)) return multiply_narrow<T>(queue, other, workspace);
   const bool swap = cost<T>(other) < cost<T>(product);
   multiply_matrices<T>(queue, swap ? other : product, half, workspace);
 }
@@ -284,17 +288,15 @@ uint64_t workspace_any(dlcore_dtype dtype, int64_t m, int64_t n, int64_t k);
 template <class S>
 void multiply_halves(const Queue& queue, dlcore_dtype dtype, const Product& product,
                      void* workspace) {
-  if (product.c.col != 1) {
-    return multiply_halves<S>(queue, dtype, product.transposed(), workspace);
-  }
   const HalfConversion& half = half_conversion(HWY_TARGET, dtype);
   const int64_t m = product.m;
   const int64_t n = product.n;
   const uint64_t own = aligned(workspace_any(DLCORE_F32, m, n, product.k));
   float* const c = reinterpret_cast<float*>(static_cast<char*>(workspace) + own);
   float* const bias = c + m * n;
+  const bool by_rows = product.c.col == 1;
   Product wide = product;
-  wide.c = {c, n, 1};
+  wide.c = by_rows ? MutableMatrix{c, n, 1} : MutableMatrix{c, 1, m};
   if (product.bias.data != nullptr) {
     const ConstMatrix& from = product.bias;
     const bool is_row = from.row == 0;
@@ -303,12 +305,15 @@ void multiply_halves(const Queue& queue, dlcore_dtype dtype, const Product& prod
     wide.bias = {bias, is_row ? 0 : 1, is_row ? 1 : 0};
   }
   multiply<float, S>(queue, wide, &half, workspace);
-  const int64_t per_part = std::max<int64_t>(1, (int64_t{1} << 15) / n);
-  queue.parallel_for(divide_up(m, per_part), [&](int64_t part) {
-    const int64_t end = std::min(m, (part + 1) * per_part);
+  const int64_t runs = by_rows ? m : n;
+  const int64_t length = by_rows ? n : m;
+  const int64_t step = by_rows ? product.c.row : product.c.col;
+  const int64_t per_part = std::max<int64_t>(1, (int64_t{1} << 15) / length);
+  queue.parallel_for(divide_up(runs, per_part), [&](int64_t part) {
+    const int64_t end = std::min(runs, (part + 1) * per_part);
     uint16_t* const to = static_cast<uint16_t*>(product.c.data);
     for (int64_t i = part * per_part; i < end; ++i) {
-      half.narrow(n, c + i * n, to + i * product.c.row);
+      half.narrow(length, c + i * length, to + i * step);
     }
   });
 }

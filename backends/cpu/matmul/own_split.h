@@ -46,8 +46,10 @@ struct TileSplit {
   constexpr int64_t packed_block() const { return divide_up(divide_up(k, blocks), chunk) * chunk; }
 };
 
-// What is packed at once, in tiles, panels and blocks: at most 2048 rows and columns and 1024 of k,
-// or 16 MiB in f32.
+// What is packed at once, in tiles, panels and blocks: at most 2048 rows and columns and
+// kMostPackedK of k, or 16 MiB in f32.
+inline constexpr int64_t kMostPackedK = 1024;
+
 struct PieceSize {
   int64_t tiles;
   int64_t panels;
@@ -57,11 +59,11 @@ struct PieceSize {
 constexpr PieceSize piece_size(int64_t tiles, int64_t panels, int64_t blocks, int64_t tile_rows,
                                int64_t tile_cols) {
   return {std::min(tiles, 2048 / tile_rows), std::min(panels, 2048 / tile_cols),
-          std::min<int64_t>(blocks, 1024 / kLongestBlock)};
+          std::min<int64_t>(blocks, kMostPackedK / kLongestBlock)};
 }
 
-// Parts of a piece: at most kPartTiles x kPartPanels tiles of c, smaller until there are 32 parts or a
-// part is down to kSmallestPart multiply-adds.
+// Parts of a piece: at most kPartTiles x kPartPanels tiles of c, smaller until there are 32 parts
+// or a part is down to kSmallestPart multiply-adds.
 struct Grid {
   int64_t rows;
   int64_t cols;
@@ -89,12 +91,14 @@ constexpr Grid split_tiles(int64_t tiles, int64_t panels, int64_t tile_work) {
 }
 
 // Products of so few rows or columns read the other matrix where it lies (vector_product-inl.h),
-// unless k is so short that adding up vectors would take longer than packing.
+// unless k is so short that adding up vectors would take longer than packing. Many rows and few
+// columns are better off in narrow_product-inl.h as long as it takes k.
 inline constexpr int64_t kMostThinRows = 8;
 
 constexpr bool is_thin(int64_t m, int64_t n, int64_t k) {
-  const int64_t rows = std::min(m, n);
-  return rows == 1 || (rows <= kMostThinRows && k >= 64);
+  if (m == 1 || n == 1) return true;
+  if (k < 64) return false;
+  return m <= kMostThinRows || (n <= kMostThinRows && (m < 128 || k > kMostPackedK));
 }
 
 // Columns of a product of so many rows that one part takes: about 128 KiB of the matrix, less where

@@ -16,15 +16,15 @@ int64_t padded_to(int64_t target, dlcore_dtype dtype) {
   return dtype == DLCORE_F64 ? f32 / 2 : f32;
 }
 
-// Where OpenBLAS was measured to be faster: tall products whose narrow side wastes a fifth of the
-// own kernel's vectors, and large ones in f64. Elsewhere the own kernel is as fast or faster, most
-// of all on rows, small shapes and transposed operands.
+// Where OpenBLAS was measured to be faster: tall products whose narrow side needs more than one
+// panel of the own kernel and wastes a fifth of its vectors, and large ones in f64. Elsewhere the
+// own kernel is as fast or faster, most of all on rows, small shapes and transposed operands.
 bool openblas_is_faster(int64_t target, dlcore_dtype dtype, int64_t m, int64_t n, int64_t k) {
   const int64_t narrow = std::min(m, n);
   if (narrow < 2 || is_half(dtype)) return false;
   if (dtype == DLCORE_F64 && std::min(narrow, k) >= 1024) return true;
   const int64_t unit = padded_to(target, dtype);
-  return narrow <= 64 && std::max(m, n) >= 1024 && k >= 8 && k <= 128 &&
+  return narrow > unit && narrow <= 64 && std::max(m, n) >= 1024 && k >= 8 && k <= 128 &&
          narrow * 5 < divide_up(narrow, unit) * unit * 4;
 }
 

@@ -39,6 +39,19 @@ HWY_INLINE hn::Vec<D> load_as(D d, const S* from) {
   }
 }
 
+// The first n elements, zeros behind them.
+template <class D, class S>
+HWY_INLINE hn::Vec<D> load_first(D d, const S* from, size_t n) {
+  constexpr bool kMasked = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2;
+  if constexpr (kMasked && std::is_same_v<S, hn::TFromD<D>>) {
+    return hn::MaskedLoad(hn::FirstN(d, n), d, from);
+  } else {
+    HWY_ALIGN S lanes[hn::MaxLanes(D())] = {};
+    std::memcpy(lanes, from, n * sizeof(S));
+    return load_as(d, lanes);
+  }
+}
+
 template <class T, class S>
 HWY_INLINE T value_as(S from) {
   if constexpr (std::is_same_v<S, T>) {
@@ -136,17 +149,11 @@ HWY_NOINLINE void dot_rows(const T* HWY_RESTRICT x, int64_t x_row, const S* HWY_
   if (at < k) {
     const size_t rest = static_cast<size_t>(k - at);
     const auto mask = hn::FirstN(d, rest);
-    HWY_ALIGN T x_rest[kLanes<T>] = {};
-    HWY_ALIGN S w_rest[kLanes<T>] = {};
 #pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      std::memcpy(x_rest, x + r * x_row + at, rest * sizeof(T));
-      part[r] = hn::Load(d, x_rest);
-    }
+    for (int r = 0; r < R; ++r) part[r] = load_first(d, x + r * x_row + at, rest);
 #pragma GCC unroll 8
     for (int j = 0; j < J; ++j) {
-      std::memcpy(w_rest, w + j * w_row + at, rest * sizeof(S));
-      const V other = load_as(d, w_rest);
+      const V other = load_first(d, w + j * w_row + at, rest);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         acc[r][j] = hn::IfThenElse(mask, hn::MulAdd(part[r], other, acc[r][j]), acc[r][j]);
