@@ -232,6 +232,80 @@ static void saving(dlcore_context *ctx, dlcore_module *model, const char *path) 
   expect(dlcore_tensor_dim(weight, 0) == 32, "saving");
 }
 
+/* ---- Checkpoints --------------------------------------------------------------------------- */
+
+/* Everything that a training consists of. */
+typedef struct training {
+  dlcore_module *model;
+  dlcore_optimizer *adam;
+  dlcore_loader *data;
+  dlcore_checkpoint *checkpoint;
+} training;
+
+static training start(dlcore_context *ctx, dlcore_tensor *points, dlcore_tensor *labels) {
+  training t;
+  t.model = classifier(ctx);
+  t.adam = dlcore_adam(ctx, t.model, 1e-2);
+  t.data = dlcore_loader_from_tensors(ctx, points, labels, 50, DLCORE_LOADER_SHUFFLE);
+  dlcore_loader_set_prefetch(ctx, t.data, 2); /* two batches ahead, on a thread of the loader's own */
+  t.checkpoint = dlcore_checkpoint_create(ctx);
+  dlcore_checkpoint_add_module(ctx, t.checkpoint, "model", t.model);
+  dlcore_checkpoint_add_optimizer(ctx, t.checkpoint, "adam", t.adam);
+  dlcore_checkpoint_add_loader(ctx, t.checkpoint, "data", t.data);
+  return t;
+}
+
+static float steps(dlcore_context *ctx, training *t, int n) {
+  float last = 0;
+  dlcore_scope *scope = dlcore_scope_open(ctx);
+  dlcore_tensor *x, *y;
+  while (n > 0 && dlcore_ok(ctx)) {
+    if (!dlcore_loader_next(ctx, t->data, &x, &y)) continue; /* the end of an epoch */
+    dlcore_tensor *loss = dlcore_cross_entropy(ctx, dlcore_module_call(ctx, t->model, x), y);
+    dlcore_backward(ctx, loss);
+    dlcore_optimizer_step(ctx, t->adam);
+    dlcore_tensor_read_f32(ctx, loss, &last, 1);
+    dlcore_scope_reset(ctx, scope);
+    --n;
+  }
+  dlcore_scope_close(ctx, scope);
+  return last;
+}
+
+static void checkpoints(dlcore_context *ctx, dlcore_tensor *points, dlcore_tensor *labels, const char *path) {
+  training one = start(ctx, points, labels);
+  steps(ctx, &one, 60);
+  dlcore_checkpoint_set_text(ctx, one.checkpoint, "steps", "60");
+  dlcore_checkpoint_save(ctx, one.checkpoint, path);
+  const float straight = steps(ctx, &one, 60);
+
+  training two = start(ctx, points, labels); /* as another process would */
+  dlcore_checkpoint_load(ctx, two.checkpoint, path);
+  if (*dlcore_checkpoint_warning(two.checkpoint)) puts(dlcore_checkpoint_warning(two.checkpoint));
+  const char *taken = dlcore_checkpoint_text(two.checkpoint, "steps");
+  expect(taken != NULL && strcmp(taken, "60") == 0, "a text");
+  expect(steps(ctx, &two, 60) == straight, "checkpoints"); /* every bit of it */
+}
+
+/* ---- Snapshots ----------------------------------------------------------------------------- */
+
+static void snapshots(dlcore_context *ctx, dlcore_module *model) {
+  const int64_t shape[] = {1, 2};
+  const float point[] = {0.5f, 0.5f};
+  dlcore_tensor *x = dlcore_tensor_f32(ctx, shape, 2, point, 2);
+  float before[2], after[2];
+
+  dlcore_module *frozen = dlcore_module_snapshot(ctx, model);
+  dlcore_tensor_read_f32(ctx, dlcore_module_call(ctx, frozen, x), before, 2);
+
+  dlcore_variable *bias = dlcore_module_find(ctx, model, "3.bias"); /* the model moves on */
+  dlcore_tensor *old = dlcore_variable_read(ctx, bias);
+  dlcore_variable_assign(ctx, bias, dlcore_add_scalar(ctx, old, 1));
+  dlcore_tensor_read_f32(ctx, dlcore_module_call(ctx, frozen, x), after, 2);
+  expect(before[0] == after[0] && before[1] == after[1], "snapshots");
+  dlcore_variable_assign(ctx, bias, old);
+}
+
 /* ---- Capture ------------------------------------------------------------------------------- */
 
 static void capture(dlcore_context *ctx, dlcore_module *model, dlcore_loader *data) {
@@ -349,6 +423,10 @@ int main(int argc, char **argv) {
   printf("accuracy %.4f\n", accuracy(ctx, model, data));
   expect(accuracy(ctx, model, data) > 0.9, "training");
   saving(ctx, model, path);
+  dlcore_tensor *points = dlcore_random_normal(ctx, (const int64_t[]){500, 2}, 2);
+  dlcore_tensor *labels = dlcore_astype(ctx, dlcore_full(ctx, (const int64_t[]){500}, 1, 1), DLCORE_I64);
+  checkpoints(ctx, points, labels, path);
+  snapshots(ctx, model);
   capture(ctx, model, data);
   custom_op(ctx);
   threads(engine, model);

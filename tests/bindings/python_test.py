@@ -368,8 +368,64 @@ class Training(Case):
         x = dl.random_normal([4, 3])
         self.assertEqual(model(x).tolist(), copy(x).tolist())
 
+    def test_snapshot(self):
+        model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
+        frozen, x = model.snapshot(), dl.random_normal([4, 3])
+        before, answers = frozen(x).tolist(), []
+        sgd = optim.SGD(model.parameters(), lr=1.0)
+        model(x).sum().backward()
+        sgd.step()
+        self.assertEqual(frozen(x).tolist(), before)
+        self.assertEqual(frozen.parameters(), [])
+        self.refused(dl.FailedPrecondition, "history", frozen(x).sum().backward)
+        values = x.tolist()
+
+        def serve():
+            with self.engine.context():
+                answers.append(frozen(dl.tensor(values)).tolist())
+
+        threads = [threading.Thread(target=serve) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(answers, [before] * 4)
+
+    def test_checkpoint(self):
+        def start(prefetch):
+            model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.2), nn.Linear(8, 2))
+            adam = optim.Adam(model.parameters(), lr=0.1)
+            samples, labels = dl.arange(0, 30).reshape([10, 3]).astype("f32"), dl.arange(0, 10) * 0
+            loader = data.from_tensors(samples, labels).batch(4, shuffle=True, prefetch=prefetch)
+            return model, adam, loader, dl.Checkpoint(model=model, adam=adam, data=loader)
+
+        def epoch(model, adam, loader):
+            losses = []
+            for x, y in loader:
+                loss = dl.cross_entropy(model(x), y)
+                loss.backward()
+                adam.step()
+                losses.append((loss.tolist(), x.tolist()))
+            return losses
+
+        *one, saved = start(0)
+        epoch(*one)
+        saved["epochs"] = "1"
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "training.safetensors"
+            saved.save(path)
+            straight = epoch(*one)
+            dl.manual_seed(7)
+            *two, loaded = start(2)
+            loaded.load(path)
+            self.refused(dl.InvalidArgument, "does not fit", dl.Checkpoint(model=nn.Linear(2, 2)).load, path)
+        self.assertEqual(loaded["epochs"], "1")
+        self.assertRaises(KeyError, lambda: loaded["none"])
+        self.assertRaises(TypeError, loaded.add, "x", 3)
+        self.assertEqual(epoch(*two), straight)
+
     def test_epochs(self):
-        loader = data.from_tensors(dl.arange(0, 5).reshape([5, 1]), dl.arange(0, 5)).batch(2)
+        loader = data.from_tensors(dl.arange(0, 5).reshape([5, 1]), dl.arange(0, 5)).batch(2, prefetch=1)
         self.assertEqual((len(loader), loader.samples), (3, 5))
         for _ in loader:
             break  # the next loop starts anew

@@ -6,6 +6,7 @@ one current.
 """
 
 from . import _dlcore as _raw
+from ._checkpoint import Checkpoint
 from ._codes import *
 from ._context import Context, Engine, current, default_engine, inference, manual_seed
 from ._errors import Error

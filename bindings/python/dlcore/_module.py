@@ -65,6 +65,14 @@ class Module(Handle):
                      for index in range(count)]
         return [variable for variable in variables if variable.trainable]
 
+    def snapshot(self) -> Module:
+        """A module that answers for ever as this one would now in inference mode, while training goes on. It may
+        be used from all threads, each on a context of its own, and never changes."""
+        frozen = Module.__new__(Module)
+        frozen.context = self.context
+        frozen._handle = self.context.made(raw.dlcore_module_snapshot(self.context._handle, self._handle))
+        return frozen
+
     def train(self, on: bool = True) -> None:
         """Switches the module and everything inside it to training mode, or back."""
         raw.dlcore_module_set_training(self.context._handle, self._handle, int(on))

@@ -18,9 +18,10 @@ class Dataset:
     def __init__(self, opened: Callable):
         self._opened = opened
 
-    def batch(self, size: int, shuffle: bool = False) -> Loader:
-        """Batches of `size`, the last one of an epoch maybe smaller; shuffled anew in each epoch."""
-        return Loader(self._opened, size, raw.DLCORE_LOADER_SHUFFLE if shuffle else 0)
+    def batch(self, size: int, shuffle: bool = False, prefetch: int = 0) -> Loader:
+        """Batches of `size`, the last one of an epoch maybe smaller; shuffled anew in each epoch. `prefetch` of them
+        are prepared ahead on a thread of the loader's own."""
+        return Loader(self._opened, size, raw.DLCORE_LOADER_SHUFFLE if shuffle else 0, prefetch)
 
 
 class Loader(Handle):
@@ -29,9 +30,10 @@ class Loader(Handle):
     __slots__ = ("context",)
     _give_back = staticmethod(raw.dlcore_loader_release)
 
-    def __init__(self, opened: Callable, size: int, flags: int):
+    def __init__(self, opened: Callable, size: int, flags: int, prefetch: int = 0):
         self.context = _context.current()
         self._handle = self.context.made(opened(self.context._handle, size, flags))
+        self.context.check(raw.dlcore_loader_set_prefetch(self.context._handle, self._handle, prefetch))
 
     @property
     def samples(self) -> int:
