@@ -11,7 +11,7 @@ extern const LayerFamily activation_layers, container_layers, linear_layers, nor
 
 namespace {
 
-constexpr size_t kLayers = 14;
+constexpr size_t kLayers = 15;
 
 std::array<const LayerDef*, kLayers> collect() {
   std::array<const LayerDef*, kLayers> all{};

@@ -18,6 +18,7 @@ TEST_F(Catalogue, LayersKeepTheirNumbers) {
   for (const char* name : names) {
     EXPECT_EQ(dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_LAYERS, name), number++) << name;
   }
+  EXPECT_EQ(dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_LAYERS, "BatchNorm"), 19);
 }
 
 TEST_F(Catalogue, OptimizersKeepTheirNumbers) {

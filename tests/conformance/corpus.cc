@@ -70,6 +70,21 @@ double decode_half(uint16_t bits, int mantissa) {
   return (bits >> 15) != 0 ? -value : value;
 }
 
+// The reverse, to nearest even.
+uint16_t encode_half(double value, int mantissa) {
+  const int top = (1 << (15 - mantissa)) - 1;
+  const int bias = top / 2;
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return static_cast<uint16_t>((top << mantissa) + 1);
+  const double size = std::abs(value);
+  if (std::isinf(size)) return static_cast<uint16_t>(sign + (top << mantissa));
+  const int exponent = size == 0 ? 1 - bias : std::max(std::ilogb(size), 1 - bias);
+  // In units of the last place; a carry into the exponent is right, up to infinity.
+  const double units = std::nearbyint(std::ldexp(size, mantissa - exponent));
+  const double bits = std::ldexp(exponent - 1 + bias, mantissa) + units;
+  return static_cast<uint16_t>(sign + std::min<int>(static_cast<int>(bits), top << mantissa));
+}
+
 template <class T>
 std::vector<T> elements(const Array& array) {
   std::vector<T> values(array.bytes.size() / sizeof(T));
@@ -160,8 +175,11 @@ Numbers decode(const Array& array) {
 }
 
 Array encode(const std::vector<double>& values, const Shape& shape, dlcore_dtype dtype) {
-  return dtype == DLCORE_F32 ? pack<float>(values, shape, dtype)
-                             : pack<double>(values, shape, dtype);
+  if (dtype == DLCORE_F32) return pack<float>(values, shape, dtype);
+  if (dtype == DLCORE_F64) return pack<double>(values, shape, dtype);
+  std::vector<double> bits;
+  for (double value : values) bits.push_back(encode_half(value, dtype == DLCORE_F16 ? 10 : 7));
+  return pack<uint16_t>(bits, shape, dtype);
 }
 
 }  // namespace dlcore::conformance

@@ -50,7 +50,7 @@ std::string to_string(const Shape& shape);
 Shape shape_from(const Json& json);
 
 Numbers decode(const Array& array);
-// Floats of any dtype from float64 numbers: f32 or f64 only.
+// Elements of a floating dtype from float64 numbers, rounded to nearest even.
 Array encode(const std::vector<double>& values, const Shape& shape, dlcore_dtype dtype);
 
 }  // namespace dlcore::conformance

@@ -24,6 +24,7 @@ __all__ = [
     "Dropout",
     "LayerNorm",
     "Identity",
+    "BatchNorm",
 ]
 
 
@@ -167,3 +168,24 @@ class Identity(Module):
 
     def __init__(self) -> None:
         super().__init__(14, [], [])
+
+
+class BatchNorm(Module):
+    """Normalises each channel, axis 1, to mean 0 and variance 1, then scales and shifts it.
+
+    x is [N, features, ...]. In training the mean and the (biased) variance are those of x, and the running
+    ones become (1 - momentum) times themselves plus momentum times those, of which the variance is then the
+    unbiased one; in inference the running ones are used. The running statistics change when the layer has
+    been computed, even when a later part of the step fails; in a captured graph they change with everything
+    else that a run assigns. Ioffe and Szegedy 2015 (arXiv:1502.03167).
+
+      features: size of axis 1 of x
+      momentum: share of the batch in the running statistics
+      epsilon: added to the variance
+      affine: whether the result is scaled and shifted
+    """
+
+    def __init__(self, features: int, *, momentum: float = 0.1, epsilon: float = 1e-05,
+                 affine: bool = True) -> None:
+        super().__init__(19, [], [*_pack.integer(features), *_pack.real(momentum), *_pack.real(epsilon),
+                                  *_pack.boolean(affine)])

@@ -680,8 +680,9 @@ static inline dlcore_tensor *dlcore_leaky_relu_ex(dlcore_context *ctx, dlcore_te
 
 /* ---- Reduction ------------------------------------------------------------------------------- */
 
-/* The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree.
- * Op 80; T: bool, u8, i8, i16, i32, i64, f32, f64; differentiable */
+/* The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree,
+ * halves in f32.
+ * Op 80; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_sum(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 80, x, NULL, 0);
 }
@@ -721,7 +722,7 @@ static inline dlcore_tensor *dlcore_sum_ex(dlcore_context *ctx, dlcore_tensor *x
 }
 
 /* The arithmetic mean; NaN over nothing.
- * Op 81; T: f32, f64; differentiable */
+ * Op 81; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_mean(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 81, x, NULL, 0);
 }
@@ -762,7 +763,7 @@ static inline dlcore_tensor *dlcore_mean_ex(dlcore_context *ctx, dlcore_tensor *
 
 /* The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where the gradient
  * itself is differentiated it takes memory for n^2 products of n factors.
- * Op 82; T: bool, u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 82; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_prod(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 82, x, NULL, 0);
 }
@@ -803,7 +804,7 @@ static inline dlcore_tensor *dlcore_prod_ex(dlcore_context *ctx, dlcore_tensor *
 
 /* The largest element; NaN when there is one. An error over nothing. Equal largest elements share the
  * gradient.
- * Op 83; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 83; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_max(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 83, x, NULL, 0);
 }
@@ -844,7 +845,7 @@ static inline dlcore_tensor *dlcore_max_ex(dlcore_context *ctx, dlcore_tensor *x
 
 /* The smallest element; NaN when there is one. An error over nothing. Equal smallest elements share the
  * gradient.
- * Op 84; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 84; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_min(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 84, x, NULL, 0);
 }
@@ -966,7 +967,7 @@ static inline dlcore_tensor *dlcore_any_ex(dlcore_context *ctx, dlcore_tensor *x
 /* Index of the largest element: the first of equal ones, the first NaN if there is one. An error over
  * nothing.
  *   axis: left out: over the flattened tensor
- * Op 87; T: u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 87; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_argmax(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[2];
   int32_t n_words = 0;
@@ -1010,7 +1011,7 @@ static inline dlcore_tensor *dlcore_argmax_ex(dlcore_context *ctx, dlcore_tensor
 /* Index of the smallest element: the first of equal ones, the first NaN if there is one. An error over
  * nothing.
  *   axis: left out: over the flattened tensor
- * Op 88; T: u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 88; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_argmin(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[2];
   int32_t n_words = 0;
@@ -1052,7 +1053,7 @@ static inline dlcore_tensor *dlcore_argmin_ex(dlcore_context *ctx, dlcore_tensor
 }
 
 /* log(sum(exp(x))), without overflow; -inf, with gradient 0, over nothing but -inf.
- * Op 89; T: f32, f64; differentiable */
+ * Op 89; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_logsumexp(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 89, x, NULL, 0);
 }
@@ -1093,7 +1094,7 @@ static inline dlcore_tensor *dlcore_logsumexp_ex(dlcore_context *ctx, dlcore_ten
 
 /* Running sums along an axis, each including its own element. Integers wrap.
  *   axis: along which to sum
- * Op 94; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 94; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_cumsum(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[1];
   int32_t n_words = 0;
@@ -1105,7 +1106,7 @@ static inline dlcore_tensor *dlcore_cumsum(dlcore_context *ctx, dlcore_tensor *x
 
 /* exp(x) / sum(exp(x)) along an axis.
  *   axis: that sums to 1
- * Op 90; T: f32, f64; differentiable */
+ * Op 90; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_softmax(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[1];
   int32_t n_words = 0;
@@ -1115,7 +1116,7 @@ static inline dlcore_tensor *dlcore_softmax(dlcore_context *ctx, dlcore_tensor *
 
 /* x - log(sum(exp(x))) along an axis.
  *   axis: that sums to 1
- * Op 91; T: f32, f64; differentiable */
+ * Op 91; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_log_softmax(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[1];
   int32_t n_words = 0;
@@ -1129,7 +1130,7 @@ static inline dlcore_tensor *dlcore_log_softmax(dlcore_context *ctx, dlcore_tens
  * (Ba et al. 2016, arXiv:1607.06450).
  *   scale: the shape of the normalised axes
  *   bias: the shape of the normalised axes
- * Op 95; T: f32, f64; differentiable */
+ * Op 95; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_layer_norm(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *scale,
                                                dlcore_tensor *bias) {
   return dlcore_op_call3(ctx, 95, x, scale, bias, NULL, 0);
@@ -1165,6 +1166,66 @@ static inline dlcore_tensor *dlcore_layer_norm_ex(dlcore_context *ctx, dlcore_te
   return dlcore_op_call3(ctx, 95, x, scale, bias, words, n_words);
 }
 
+/* (x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, axis 1. In training mean and
+ * (biased) variance are those of x over all other axes, of which there must be more than one value a channel;
+ * else they are given (Ioffe and Szegedy 2015, arXiv:1502.03167).
+ *   x: [N, C, ...]
+ *   scale: [C]
+ *   bias: [C]
+ *   mean: [C], f32 beside an x of half precision, else of its dtype
+ *   variance: [C], as mean
+ * Op 97; T: f16, bf16, f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_batch_norm(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *scale,
+                                               dlcore_tensor *bias, dlcore_tensor *mean,
+                                               dlcore_tensor *variance) {
+  dlcore_tensor *inputs[5];
+  dlcore_tensor *result = NULL;
+  inputs[0] = x;
+  inputs[1] = scale;
+  inputs[2] = bias;
+  inputs[3] = mean;
+  inputs[4] = variance;
+  return dlcore_op_invoke(ctx, 97, inputs, 5, NULL, 0, &result, 1, 0) == DLCORE_OK ? result : NULL;
+}
+
+typedef struct dlcore_batch_norm_options {
+  uint32_t struct_size;
+  uint8_t training; /* default false; normalises by the statistics of x instead of those given */
+  double epsilon; /* default 1e-05; added to the variance */
+} dlcore_batch_norm_options;
+
+static inline void dlcore_batch_norm_options_init(dlcore_batch_norm_options *options, size_t size) {
+  dlcore_batch_norm_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.training = 0;
+  o.epsilon = 1e-05;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_batch_norm with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_batch_norm_ex(dlcore_context *ctx, dlcore_tensor *x,
+                                                  dlcore_tensor *scale, dlcore_tensor *bias,
+                                                  dlcore_tensor *mean, dlcore_tensor *variance,
+                                                  const dlcore_batch_norm_options *options) {
+  dlcore_batch_norm_options o;
+  int64_t words[2];
+  int32_t n_words = 0;
+  dlcore_tensor *inputs[5];
+  dlcore_tensor *result = NULL;
+  dlcore_batch_norm_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "batch_norm", &o, sizeof o, options)) return NULL;
+  words[n_words++] = o.training != 0;
+  words[n_words++] = dlcore_ops_bits(o.epsilon);
+  inputs[0] = x;
+  inputs[1] = scale;
+  inputs[2] = bias;
+  inputs[3] = mean;
+  inputs[4] = variance;
+  return dlcore_op_invoke(ctx, 97, inputs, 5, words, n_words, &result, 1, 0) == DLCORE_OK ? result : NULL;
+}
+
 /* ---- Loss ------------------------------------------------------------------------------------ */
 
 enum {
@@ -1177,7 +1238,7 @@ enum {
  * is OUT_OF_RANGE.
  *   logits: [N, C, ...] or [C]
  *   labels: [N, ...], the class of each row
- * Op 100; T: f32, f64; differentiable */
+ * Op 100; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_cross_entropy(dlcore_context *ctx, dlcore_tensor *logits,
                                                   dlcore_tensor *labels) {
   return dlcore_op_call2(ctx, 100, logits, labels, NULL, 0);
@@ -1227,7 +1288,7 @@ enum {
   DLCORE_MSE_LOSS_REDUCTION_NONE = 2
 };
 /* (prediction - target)^2, averaged, summed, or as it is. A mean over nothing is 0.
- * Op 102; T: f32, f64; differentiable; composed of other ops */
+ * Op 102; T: f16, bf16, f32, f64; differentiable; composed of other ops */
 static inline dlcore_tensor *dlcore_mse_loss(dlcore_context *ctx, dlcore_tensor *prediction,
                                              dlcore_tensor *target) {
   return dlcore_op_call2(ctx, 102, prediction, target, NULL, 0);
@@ -1846,9 +1907,10 @@ static inline dlcore_tensor *dlcore_dropout(dlcore_context *ctx, dlcore_tensor *
 
 /* ---- Optimizer ------------------------------------------------------------------------------- */
 
-/* The Euclidean norm over all elements of all tensors together, without overflow on the way.
+/* The Euclidean norm over all elements of all tensors together, without overflow on the way; f32 for half
+ * precision.
  *   xs: tensors of any shape
- * Op 163; T: f32, f64; differentiable */
+ * Op 163; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_global_norm(dlcore_context *ctx, dlcore_tensor *const *xs, int32_t n_xs) {
   dlcore_tensor *result = NULL;
   return dlcore_op_invoke(ctx, 163, xs, n_xs, NULL, 0, &result, 1, 0) == DLCORE_OK ? result : NULL;
@@ -2113,6 +2175,54 @@ static inline dlcore_module *dlcore_layer_norm_layer_ex(dlcore_context *ctx, int
 /* x as it is. */
 static inline dlcore_module *dlcore_identity_layer(dlcore_context *ctx) {
   return dlcore_module_create(ctx, 14, NULL, 0, NULL, 0);
+}
+
+/* Normalises each channel, axis 1, to mean 0 and variance 1, then scales and shifts it.
+ *
+ * x is [N, features, ...]. In training the mean and the (biased) variance are those of x, and the running
+ * ones become (1 - momentum) times themselves plus momentum times those, of which the variance is then the
+ * unbiased one; in inference the running ones are used. The running statistics change when the layer has been
+ * computed, even when a later part of the step fails; in a captured graph they change with everything else
+ * that a run assigns. Ioffe and Szegedy 2015 (arXiv:1502.03167).
+ *   features: size of axis 1 of x */
+static inline dlcore_module *dlcore_batch_norm_layer(dlcore_context *ctx, int64_t features) {
+  int64_t words[1];
+  int32_t n_words = 0;
+  words[n_words++] = features;
+  return dlcore_module_create(ctx, 19, NULL, 0, words, n_words);
+}
+
+typedef struct dlcore_batch_norm_layer_options {
+  uint32_t struct_size;
+  double momentum; /* default 0.1; share of the batch in the running statistics */
+  double epsilon; /* default 1e-05; added to the variance */
+  uint8_t affine; /* default true; whether the result is scaled and shifted */
+} dlcore_batch_norm_layer_options;
+
+static inline void dlcore_batch_norm_layer_options_init(dlcore_batch_norm_layer_options *options, size_t size) {
+  dlcore_batch_norm_layer_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.momentum = 0.1;
+  o.epsilon = 1e-05;
+  o.affine = 1;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_batch_norm_layer with every attribute; NULL options are the defaults. */
+static inline dlcore_module *dlcore_batch_norm_layer_ex(dlcore_context *ctx, int64_t features,
+                                                        const dlcore_batch_norm_layer_options *options) {
+  dlcore_batch_norm_layer_options o;
+  int64_t words[4];
+  int32_t n_words = 0;
+  dlcore_batch_norm_layer_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "BatchNorm", &o, sizeof o, options)) return NULL;
+  words[n_words++] = features;
+  words[n_words++] = dlcore_ops_bits(o.momentum);
+  words[n_words++] = dlcore_ops_bits(o.epsilon);
+  words[n_words++] = o.affine != 0;
+  return dlcore_module_create(ctx, 19, NULL, 0, words, n_words);
 }
 
 /* ---- Optimizers ------------------------------------------------------------------------------ */

@@ -14,16 +14,25 @@ HOLDERS = {
 }
 INTEGERS = ["u8", "i8", "i16", "i32", "i64"]
 FLOATS = ["f32", "f64"]
+HALVES = ["f16", "bf16"]
 NUMERIC = INTEGERS + FLOATS
 COMPARABLE = ["bool"] + NUMERIC
 MAIN = ["bool", "i32", "f32", "f64"]  # these get every shape and layout, the others a selection
-ALL = COMPARABLE + ["f16", "bf16"]
+ALL = COMPARABLE + HALVES
 
 EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52}
 
 
 def is_float(dtype):
     return dtype in EPSILON
+
+
+def limits(dtype):
+    """The smallest number above 0, the smallest normal one and the largest."""
+    if dtype == "bf16":
+        return 2.0**-133, 2.0**-126, (2.0 - 2.0**-7) * 2.0**127
+    info = np.finfo(HOLDERS[dtype])
+    return float(info.smallest_subnormal), float(info.tiny), float(info.max)
 
 
 def round_binary(values, precision, min_exponent, largest):

@@ -8,11 +8,13 @@ import numpy as np
 
 import safetensors
 from derivative import vector_jacobian
-from dtypes import HOLDERS, WIDE, is_float, to_bytes
+from dtypes import HOLDERS, WIDE, is_float, to_bytes, to_dtype
 from operands import Numbers, Operand, Weak
 
-# Differences of derivatives taken in the dtype from those in extended precision.
-GRADIENT_TOLERANCE = {"f32": {"rtol": 2e-5, "atol": 2e-5}, "f64": {"rtol": 1e-10, "atol": 1e-10}}
+# Differences of derivatives taken in the dtype from those in extended precision. What a derivative
+# computes in several steps is rounded to a half-precision dtype at each.
+GRADIENT_TOLERANCE = {"bf16": {"rtol": 0.06, "atol": 0.04}, "f16": {"rtol": 0.008, "atol": 0.005},
+                      "f32": {"rtol": 2e-5, "atol": 2e-5}, "f64": {"rtol": 1e-10, "atol": 1e-10}}
 EXACT = {"ulp": 0}
 SMOOTH_ELEMENTS = 12  # gradcheck of second order is quadratic in this
 VMAP_ELEMENTS = 200
@@ -112,8 +114,8 @@ class Suite:
         """Gradients of every float input, by differences of `define` unless `given` by hand."""
         seed = self.seed(shape) if seed is None else seed
         dtypes = [x.dtype for x in inputs if isinstance(x, Operand) and x.dtype in GRADIENT_TOLERANCE]
-        loosest = "f32" if "f32" in dtypes else "f64"
-        seed = np.asarray(seed, np.float32).astype(np.float64)
+        loosest = next(d for d in GRADIENT_TOLERANCE if d in dtypes)
+        seed = to_dtype(np.asarray(seed, np.float32), "f32" if loosest == "f64" else loosest).astype(np.float64)
         values = [None if x is None else x.value for x in inputs]
         keys = []
         for i, x in enumerate(inputs):
