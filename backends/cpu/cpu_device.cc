@@ -42,6 +42,8 @@ constexpr KernelFile kKernelFiles[] = {
     softmax_backward_kernels,
     layer_norm_kernels,
     layer_norm_backward_kernels,
+    batch_norm_kernels,
+    batch_norm_backward_kernels,
     cross_entropy_kernels,
     update_kernels,
     global_norm_kernels,

@@ -79,6 +79,8 @@ enum class Op : int32_t {
   kCumsum = 94,
   kLayerNorm = 95,
   kLayerNormBackward = 96,
+  kBatchNorm = 97,
+  kBatchNormBackward = 98,
   kCrossEntropy = 100,
   kCrossEntropyBackward = 101,
   kMseLoss = 102,

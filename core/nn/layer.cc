@@ -11,7 +11,7 @@ extern const LayerFamily activation_layers, container_layers, embedding_layers, 
 
 namespace {
 
-constexpr size_t kLayers = 18;
+constexpr size_t kLayers = 19;
 
 std::array<const LayerDef*, kLayers> collect() {
   std::array<const LayerDef*, kLayers> all{};

@@ -41,6 +41,9 @@ class LayerCall {
 
   // Variable `i` of the description, read; absent when the attributes leave it out.
   Value variable(size_t i) const;
+  // Assigns values, without history, to variables from number `first` on: all at one moment for
+  // whoever locks them together, or as updates of the graph while capturing.
+  void assign(size_t first, std::span<const Value> values) const;
   size_t child_count() const;
   Value call_child(size_t i, const Value& x) const;
 

@@ -7,6 +7,8 @@
 #include "core/base/mutex.h"
 #include "core/base/named_stream.h"
 #include "core/engine/context.h"
+#include "core/graph/capture.h"
+#include "core/tensor/locked_variables.h"
 
 namespace dlcore {
 namespace {
@@ -32,6 +34,26 @@ LayerCall::LayerCall(Context& c, Module& module)
 Value LayerCall::variable(size_t i) const {
   Variable* variable = module_.own_variable(i);
   return variable == nullptr ? Value() : Value(ctx, variable->read(ctx));
+}
+
+void LayerCall::assign(size_t first, std::span<const Value> values) const {
+  std::vector<Variable*> variables;
+  for (size_t i = 0; i < values.size(); ++i) {
+    variables.push_back(module_.own_variable(first + i));
+    if (!values[i].tensor().leveled()) continue;
+    fail(DLCORE_FAILED_PRECONDITION,
+         "{}: its variable '{}' cannot be updated inside a transform; call the module outside, or "
+         "in inference mode",
+         module_.layer().function, variables.back()->name());
+  }
+  if (ctx.capture) {
+    for (size_t i = 0; i < values.size(); ++i) variables[i]->assign(ctx, values[i].tensor());
+    return;
+  }
+  std::vector<TensorRef> stored;
+  for (const Value& value : values) stored.push_back(new_alias(ctx, value.tensor()));
+  const LockedVariables locked(variables);
+  for (size_t i = 0; i < values.size(); ++i) variables[i]->store_locked(std::move(stored[i]));
 }
 
 size_t LayerCall::child_count() const { return module_.child_count(); }

@@ -33,6 +33,11 @@ Lent<Variable> zeros(Engine& engine, std::string name, Dtype dtype, const Dims& 
                                            /*trainable=*/false));
 }
 
+// As the ops want it: steps and means of half precision would be lost in their own dtype.
+Dtype state_dtype(Dtype parameter) {
+  return contains(kHalfSet, parameter) ? DLCORE_F32 : parameter;
+}
+
 Lent<Variable> learning_rate_variable(Context& ctx, std::string name, double value) {
   TensorRef tensor = new_tensor(ctx, ctx.device(), DLCORE_F64, {});
   write_tensor(ctx, *tensor, &value);
@@ -80,9 +85,10 @@ void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
       invalid("{}: variable '{}' belongs to another engine", what, variable->name());
     }
     variable->need_changeable(what);
-    if (!contains(kFloatSet, variable->dtype())) {
+    constexpr DtypeSet kTrained = kFloatSet | kHalfSet;
+    if (!contains(kTrained, variable->dtype())) {
       invalid("{}: variable '{}' is {}, expected {}", what, variable->name(),
-              dtype_name(variable->dtype()), dtype_set_text(kFloatSet));
+              dtype_name(variable->dtype()), dtype_set_text(kTrained));
     }
     if (!members.insert(variable).second) {
       invalid("{}: variable '{}' is given twice, or is in a group already", what, variable->name());
@@ -92,7 +98,7 @@ void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
     for (const char* state : definition_.state) {
       parameter.state.push_back(zeros(ctx.engine(),
                                       fmt::format("{}.{}.{}", variable->name(), what, state),
-                                      variable->dtype(), variable->shape()));
+                                      state_dtype(variable->dtype()), variable->shape()));
     }
   }
   // State is nobody's parameter.

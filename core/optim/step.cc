@@ -146,7 +146,7 @@ class EagerStep {
     for (size_t i = 0; i < update.outputs.size(); ++i) {
       const Tensor& old = *target(update, i);
       if (cell(update, i).sole_owner_locked() && old.contiguous()) continue;
-      update.outputs[i] = new_tensor(ctx_, ctx_.device(), dtype, old.shape());
+      update.outputs[i] = new_tensor(ctx_, ctx_.device(), old.dtype, old.shape());
     }
   }
 

@@ -95,6 +95,71 @@ TEST_F(Module, LayerNormNormalisesTheLastAxis) {
   expect_error(DLCORE_INVALID_ARGUMENT, "layer_norm");
 }
 
+// The mean and the biased variance of the two channels of [3, 2].
+constexpr double kBatchMean[] = {4, -2}, kBatchVariance[] = {14.0 / 3, 8.0 / 3};
+const Doubles kBatch = {1, -4, 5, -2, 6, 0};
+
+TEST_F(Module, BatchNormNormalisesByTheBatchInTrainingAndByRunningStatisticsElse) {
+  dlcore_module* m = layer("BatchNorm", Words().i(2).f(0.25).f(1e-3));
+  EXPECT_EQ(paths(m),
+            std::vector<std::string>({"weight", "bias", "running_mean", "running_variance"}));
+  set(m, "weight", {2, -1});
+  set(m, "bias", {0.5, 3});
+  const auto expected = [&](const double* mean, const double* variance) {
+    Doubles y;
+    for (size_t i = 0; i < 6; ++i) {
+      const size_t c = i % 2;
+      const double weight[] = {2, -1}, bias[] = {0.5, 3};
+      y.push_back((kBatch[i] - mean[c]) / std::sqrt(variance[c] + 1e-3) * weight[c] + bias[c]);
+    }
+    return y;
+  };
+  const double start_mean[] = {0, 0}, start_variance[] = {1, 1};
+  dlcore_module_set_training(ctx_, m, 0);
+  expect_close(read(call(m, f32({3, 2}, kBatch))), expected(start_mean, start_variance), 1e-6);
+  dlcore_module_set_training(ctx_, m, 1);
+  expect_close(read(call(m, f32({3, 2}, kBatch))), expected(kBatchMean, kBatchVariance), 1e-6);
+  // The running variance is the unbiased one: 3 / 2 times the biased one.
+  const double mean[] = {0.25 * 4, 0.25 * -2};
+  const double variance[] = {0.75 + 0.25 * 7, 0.75 + 0.25 * 4};
+  expect_close(read(dlcore_module_find(ctx_, m, "running_mean")), {mean[0], mean[1]}, 1e-6);
+  expect_close(read(dlcore_module_find(ctx_, m, "running_variance")), {variance[0], variance[1]},
+               1e-6);
+  dlcore_module_set_training(ctx_, m, 0);
+  expect_close(read(call(m, f32({3, 2}, kBatch))), expected(mean, variance), 1e-6);
+  expect_close(read(call(m, tensor(DLCORE_F64, {3, 2}, kBatch))), expected(mean, variance), 1e-6);
+}
+
+TEST_F(Module, BatchNormTakesChannelsOfAnyRankAndNoParameters) {
+  dlcore_module* m = layer("BatchNorm", Words().i(2).f(0.1).f(0).i(0));
+  EXPECT_EQ(paths(m), std::vector<std::string>({"running_mean", "running_variance"}));
+  // The same numbers, one channel after the other.
+  dlcore_tensor* x = f32({1, 2, 3, 1}, {1, 5, 6, -4, -2, 0});
+  Doubles expected;
+  for (size_t c = 0; c < 2; ++c) {
+    for (size_t i = 0; i < 3; ++i)
+      expected.push_back((kBatch[2 * i + c] - kBatchMean[c]) / std::sqrt(kBatchVariance[c]));
+  }
+  expect_close(read(call(m, x)), expected, 1e-6);
+  expect_close(read(dlcore_module_find(ctx_, m, "running_variance")), {0.9 + 0.7, 0.9 + 0.4}, 1e-6);
+}
+
+TEST_F(Module, BatchNormKeepsItsStatisticsWhenItFails) {
+  dlcore_module* m = layer("BatchNorm", Words().i(2));
+  for (const Shape& shape : {Shape{1, 2}, Shape{1, 2, 1, 1}, Shape{0, 2}, Shape{3, 3}, Shape{2}}) {
+    int64_t count = 1;
+    for (int64_t n : shape) count *= n;
+    EXPECT_EQ(call(m, f32(shape, Doubles(static_cast<size_t>(count), 5))), nullptr);
+    expect_error(DLCORE_INVALID_ARGUMENT, "batch_norm: ");
+  }
+  EXPECT_EQ(read(dlcore_module_find(ctx_, m, "running_mean")), Doubles({0, 0}));
+  EXPECT_EQ(read(dlcore_module_find(ctx_, m, "running_variance")), Doubles({1, 1}));
+  for (const Words& attrs : {Words().i(-1), Words().i(2).f(1.5), Words().i(2).f(0.1).f(-1)}) {
+    EXPECT_EQ(layer("BatchNorm", attrs), nullptr);
+    expect_error(DLCORE_INVALID_ARGUMENT, "batch_norm_layer: ");
+  }
+}
+
 TEST_F(Module, FlattenJoinsAxes) {
   dlcore_tensor* x = f32({2, 3, 4}, Doubles(24, 1));
   EXPECT_EQ(shape_of(call(layer("Flatten"), x)), Shape({2, 12}));

@@ -77,6 +77,49 @@ TEST_F(Optimizer, AdamFollowsItsDefinition) {
   follow("AdamW", Words().f(.05).f(.8).f(.95).f(1e-3).f(.2), adam(.05, .8, .95, 1e-3, .2, true));
 }
 
+// Parameters and gradients of half precision are computed in f32 and rounded once a step; a mean of
+// squares kept in their own dtype would stand still.
+TEST_F(Optimizer, HalfPrecisionKeepsItsStateInF32) {
+  const auto as = [&](dlcore_tensor* t, dlcore_dtype dtype) {
+    return dlcore_astype(ctx_, t, dtype);
+  };
+  for (const dlcore_dtype dtype : {DLCORE_F16, DLCORE_BF16}) {
+    const double step_size =
+        dtype == DLCORE_F16 ? 0x1p-11 : 0x1p-8;  // half a unit in the last place
+    for (const char* name : {"Adam", "SGD"}) {
+      const bool is_adam = std::string(name) == "Adam";
+      const Define define =
+          is_adam ? adam(.05, .9, .999, 1e-8, 0, false) : sgd(.05, .9, 0, false, 0);
+      const Doubles start = {1, -2, 0.5, 3};
+      dlcore_variable* v =
+          dlcore_variable_create(ctx_, "w", as(f32({4}, start), dtype), DLCORE_VARIABLE_TRAINABLE);
+      dlcore_optimizer* o = optimizer(name, {v}, is_adam ? Words().f(.05) : Words().f(.05).f(.9));
+      Doubles w = start;
+      std::vector<std::array<double, 2>> memory(w.size());
+      for (int step = 1; step <= 40; ++step) {
+        dlcore_tensor* g = as(f32({4}, gradient_at(step, w.size())), dtype);
+        const Doubles rounded = read(as(g, DLCORE_F32));
+        ASSERT_EQ(dlcore_variable_set_gradient(ctx_, v, g), DLCORE_OK);
+        ASSERT_EQ(dlcore_optimizer_step(ctx_, o), DLCORE_OK);
+        for (size_t i = 0; i < w.size(); ++i) define(w[i], rounded[i], memory[i].data(), step);
+        const Doubles got = read(as(dlcore_variable_read(ctx_, v), DLCORE_F32));
+        for (size_t i = 0; i < w.size(); ++i) {
+          EXPECT_NEAR(got[i], w[i], step_size * std::abs(w[i]) + 1e-6) << name << " " << step;
+        }
+        w = got;
+      }
+      const int64_t first = is_adam ? 2 : 1;  // after the learning rate and the step count
+      for (int64_t s = first; s < dlcore_optimizer_variable_count(o); ++s) {
+        dlcore_variable* state = dlcore_optimizer_variable(ctx_, o, s);
+        EXPECT_EQ(dlcore_tensor_dtype(dlcore_variable_read(ctx_, state)), DLCORE_F32);
+        Doubles expected;
+        for (const auto& m : memory) expected.push_back(m[static_cast<size_t>(s - first)]);
+        expect_close(read(state), expected, 1e-5);
+      }
+    }
+  }
+}
+
 TEST_F(Optimizer, SgdFollowsItsDefinition) {
   follow("SGD", Words().f(.1), sgd(.1, 0, 0, false, 0));
   follow("SGD", Words().f(.1).f(0).f(.5), sgd(.1, 0, 0, false, 0));  // nothing to dampen
@@ -179,7 +222,7 @@ TEST_F(Optimizer, RefusesVariablesItCannotTrain) {
   expect_error(DLCORE_INVALID_ARGUMENT, "variable 'a' is given twice, or is in a group already");
   dlcore_variable* n = dlcore_variable_create(ctx_, "n", tensor(DLCORE_I64, {1}, {1}), 0);
   EXPECT_EQ(add_group(o, {n}), DLCORE_INVALID_ARGUMENT);
-  expect_error(DLCORE_INVALID_ARGUMENT, "variable 'n' is i64, expected f32, f64");
+  expect_error(DLCORE_INVALID_ARGUMENT, "variable 'n' is i64, expected f16, bf16, f32, f64");
   EXPECT_EQ(add_group(o, {dlcore_optimizer_learning_rate(ctx_, o, 0)}), DLCORE_INVALID_ARGUMENT);
   expect_error(DLCORE_INVALID_ARGUMENT, "in a group already");
   EXPECT_EQ(dlcore_optimizer_group_count(o), 1);

@@ -204,5 +204,44 @@ TEST_F(TrainingTest, InferenceModeIsCapturedAsItIs) {
   m.s.expect_ok();
 }
 
+// Running statistics are state of the graph: each run updates them, with the bits of eager calls.
+TEST_F(TrainingTest, BatchNormUpdatesItsStatistics) {
+  Session eager(engine, 1), captured(engine, 1);
+  const auto make = [](Session& s) {
+    const int32_t number = dlcore_catalogue_find(s.ctx, DLCORE_CATALOGUE_LAYERS, "BatchNorm");
+    const Words attrs = Words().number(3);
+    return dlcore_module_create(s.ctx, number, nullptr, 0, attrs.get().data(),
+                                static_cast<int64_t>(attrs.get().size()));
+  };
+  dlcore_module* a = make(eager);
+  dlcore_module* b = make(captured);
+  ASSERT_EQ(dlcore_capture_begin(captured.ctx, "forward"), DLCORE_OK);
+  dlcore_tensor* x = captured.input("x", DLCORE_F32, "[B, 3]");
+  dlcore_graph* graph = captured.end({dlcore_module_call(captured.ctx, b, x)});
+  ASSERT_NE(graph, nullptr) << captured.message();
+  dlcore_executable* executable = dlcore_graph_compile(captured.ctx, graph, nullptr, 0);
+  for (int64_t n : {4, 7, 2}) {
+    const std::vector<float> y =
+        eager.floats(dlcore_module_call(eager.ctx, a, eager.spread({n, 3}, 2, n)));
+    expect_same_bits(
+        captured.floats(captured.run(executable, {captured.spread({n, 3}, 2, n)}, 1)[0]), y,
+        "y of " + std::to_string(n));
+    for (const char* name : {"running_mean", "running_variance"}) {
+      expect_same_bits(captured.floats(dlcore_module_find(captured.ctx, b, name)),
+                       eager.floats(dlcore_module_find(eager.ctx, a, name)), name);
+    }
+  }
+  EXPECT_NE(captured.floats(dlcore_module_find(captured.ctx, b, "running_mean"))[0], 0.0f);
+  eager.expect_ok();
+  captured.expect_ok();
+  // A batch that the op refuses changes nothing.
+  const std::vector<float> before =
+      captured.floats(dlcore_module_find(captured.ctx, b, "running_mean"));
+  captured.run(executable, {captured.spread({1, 3}, 2)}, 1);
+  captured.expect_error(DLCORE_INVALID_ARGUMENT, {"batch_norm"});
+  expect_same_bits(captured.floats(dlcore_module_find(captured.ctx, b, "running_mean")), before,
+                   "after a failure");
+}
+
 }  // namespace
 }  // namespace graph_test

@@ -33,11 +33,11 @@ struct RowLoss {
 };
 
 template <class T>
-RowLoss<T> loss_of_row(const Rows<T>& rows, const T* row, int64_t label, T smoothing) {
+RowLoss<T> loss_of_row(const Rows<T>& rows, const std::byte* row, int64_t label, T smoothing) {
   const hn::ScalableTag<T> d;
   alignas(64) T buffer[kBlock];
   const int64_t classes = rows.length();
-  const T shift = finite_shift(max_of_row(rows, row, classes, buffer));
+  const T shift = finite_shift(max_of_row(rows, row, 0, classes, buffer));
   const auto s = hn::Set(d, shift);
   PairwiseSum<T> exp_sum;
   PairwiseSum<T> centered_sum;
@@ -72,10 +72,16 @@ T sum_of(const T* x, int64_t n) {
 }
 
 template <class T>
+void store(const Rows<T>& out, int64_t count, const T* values) {
+  if (out.narrow()) return out.write(out.row(0), 0, count, values);
+  std::copy_n(values, count, reinterpret_cast<T*>(out.row(0)));
+}
+
+template <class T>
 dlcore_status cross_entropy(void* queue, const dlcore_launch* launch) {
   const Queue& q = *static_cast<const Queue*>(queue);
   const CrossEntropyAttrs attrs(launch);
-  const Rows<T> rows(launch->inputs[0], class_axis(launch->inputs[0]));
+  const Rows<T> rows = rows_of<T>(launch->inputs[0], class_axis(launch->inputs[0]));
   const int64_t count = launch->inputs[1].count;
   int64_t* labels = static_cast<int64_t*>(launch->workspace);
   int64_t counted = 0;
@@ -83,10 +89,9 @@ dlcore_status cross_entropy(void* queue, const dlcore_launch* launch) {
                                            labels, &counted, launch->failure);
   if (status != DLCORE_OK) return status;
 
-  T* loss = static_cast<T*>(launch->outputs[0].data);
+  const Rows<T> loss = rows_of<T>(launch->outputs[0], ~0u);
   T* logsumexp = static_cast<T*>(launch->outputs[1].data);
-  const bool reduced = attrs.reduction != LossReduction::kNone;
-  T* losses = reduced ? reinterpret_cast<T*>(labels + count) : loss;
+  T* losses = reinterpret_cast<T*>(labels + count);
   const T smoothing = static_cast<T>(attrs.label_smoothing);
   for_each_row_group(q, count, rows.length(), [&](int64_t first, int64_t n) {
     alignas(64) T buffer[kPackedElements];
@@ -98,10 +103,14 @@ dlcore_status cross_entropy(void* queue, const dlcore_launch* launch) {
       logsumexp[r] = result.logsumexp;
     }
   });
-  if (!reduced) return DLCORE_OK;
+  if (attrs.reduction == LossReduction::kNone) {
+    store(loss, count, losses);
+    return DLCORE_OK;
+  }
   const bool mean = attrs.reduction == LossReduction::kMean;
   const T divisor = mean ? static_cast<T>(std::max<int64_t>(1, counted)) : T(1);
-  *loss = sum_of(losses, count) / divisor;
+  const T total = sum_of(losses, count) / divisor;
+  store(loss, 1, &total);
   return DLCORE_OK;
 }
 
@@ -115,7 +124,7 @@ struct RowGradient {
 };
 
 template <class T>
-void write_gradient(const Rows<T>& in, const T* x, const Rows<T>& out, T* dx,
+void write_gradient(const Rows<T>& in, const std::byte* x, const Rows<T>& out, std::byte* dx,
                     const RowGradient<T>& g) {
   const hn::ScalableTag<T> d;
   alignas(64) T in_buffer[kBlock];
@@ -129,7 +138,7 @@ void write_gradient(const Rows<T>& in, const T* x, const Rows<T>& out, T* dx,
   const auto scale = hn::Set(d, g.scale);
   for (int64_t start = 0; start < in.length(); start += kBlock) {
     const int64_t n = std::min(kBlock, in.length() - start);
-    T* to = out.place(dx, start, out_buffer);
+    T* to = out.place(dx, start, n, out_buffer);
     if (ignored) {
       std::fill_n(to, n, T(0));
     } else {
@@ -149,10 +158,10 @@ dlcore_status cross_entropy_backward(void* queue, const dlcore_launch* launch) {
   const Queue& q = *static_cast<const Queue*>(queue);
   const CrossEntropyAttrs attrs(launch);
   const uint32_t mask = class_axis(launch->inputs[1]);
-  const Rows<T> gs(launch->inputs[0], 0);
-  const Rows<T> in(launch->inputs[1], mask);
+  const Rows<T> gs = rows_of<T>(launch->inputs[0], 0);
+  const Rows<T> in = rows_of<T>(launch->inputs[1], mask);
   const Rows<T> logsumexps(launch->inputs[3], 0);
-  const Rows<T> out(launch->outputs[0], mask);
+  const Rows<T> out = rows_of<T>(launch->outputs[0], mask);
   const int64_t classes = in.length();
   int64_t* labels = static_cast<int64_t*>(launch->workspace);
   int64_t counted = 0;
@@ -172,8 +181,9 @@ dlcore_status cross_entropy_backward(void* queue, const dlcore_launch* launch) {
     RowGroup<T> dx(out, first, n, dx_buffer);
     x.load();
     for (int64_t r = first; r < first + n; ++r) {
-      const RowGradient<T> g = {labels[r], *logsumexps.row(r), smoothing / static_cast<T>(classes),
-                                T(1) - smoothing, *gs.row(by_row ? r : 0) / divisor};
+      const RowGradient<T> g = {labels[r], logsumexps.at(logsumexps.row(r), 0),
+                                smoothing / static_cast<T>(classes), T(1) - smoothing,
+                                gs.at(gs.row(by_row ? r : 0), 0) / divisor};
       write_gradient(x.rows(), x.row(r - first), dx.rows(), dx.row(r - first), g);
     }
     dx.store();
@@ -189,16 +199,31 @@ uint64_t workspace(const dlcore_launch* launch) {
 }
 
 template <class T>
-constexpr dlcore_kernel row(Op op, dlcore_kernel_fn launch, uint32_t flags) {
-  return {static_cast<int32_t>(op), dtype_of<T>(), flags, 0, launch, nullptr, workspace<T>};
+constexpr dlcore_kernel forward(dlcore_dtype dtype) {
+  return {static_cast<int32_t>(Op::kCrossEntropy),
+          dtype,
+          DLCORE_KERNEL_STRIDED,
+          0,
+          cross_entropy<T>,
+          nullptr,
+          workspace<T>};
 }
 
-constexpr uint32_t kReuse = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
+template <class T>
+constexpr dlcore_kernel backward(dlcore_dtype dtype) {
+  return {static_cast<int32_t>(Op::kCrossEntropyBackward),
+          dtype,
+          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
+          0,
+          cross_entropy_backward<T>,
+          nullptr,
+          workspace<T>};
+}
+
 constexpr dlcore_kernel kKernels[] = {
-    row<float>(Op::kCrossEntropy, cross_entropy<float>, DLCORE_KERNEL_STRIDED),
-    row<double>(Op::kCrossEntropy, cross_entropy<double>, DLCORE_KERNEL_STRIDED),
-    row<float>(Op::kCrossEntropyBackward, cross_entropy_backward<float>, kReuse),
-    row<double>(Op::kCrossEntropyBackward, cross_entropy_backward<double>, kReuse),
+    forward<float>(DLCORE_F32),   forward<float>(DLCORE_F16),   forward<float>(DLCORE_BF16),
+    forward<double>(DLCORE_F64),  backward<float>(DLCORE_F32),  backward<float>(DLCORE_F16),
+    backward<float>(DLCORE_BF16), backward<double>(DLCORE_F64),
 };
 
 }  // namespace

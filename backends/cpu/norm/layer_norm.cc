@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // layer_norm: y = (x - mean) rstd [* scale] [+ bias] over the axes from `axis` on, with
 // rstd = 1 / sqrt(variance + epsilon) and the biased variance taken around the mean in a second
-// pass (Ba et al. 2016; ONNX LayerNormalization). Outputs y, mean and rstd.
+// pass (Ba et al. 2016; ONNX LayerNormalization). Outputs y, and mean and rstd in f32 for half
+// precision.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/norm/layer_norm.cc"
 #include "backends/cpu/targets.h"
@@ -13,6 +14,7 @@
 #include "hwy/highway.h"
 // after highway.h
 #include "backends/cpu/reduce/block-inl.h"
+#include "backends/cpu/reduce/codec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dlcore::cpu::HWY_NAMESPACE {
@@ -24,49 +26,77 @@ struct Affine {
   const T* bias;
 };
 
+// One row: what is not dense is read block by block, as often as it is needed.
 template <class T>
-T mean_of(const T* x, int64_t length) {
+struct Row {
+  const Rows<T>& rows;
+  const std::byte* at;
+  int64_t length;
+};
+
+template <class T>
+T mean_of(const Row<T>& x) {
+  alignas(64) T buffer[kBlock];
   PairwiseSum<T> sum;
-  for (int64_t start = 0; start < length; start += kBlock) {
-    sum.push(fold_block<SumOp>(x + start, std::min(kBlock, length - start)));
+  for (int64_t start = 0; start < x.length; start += kBlock) {
+    const int64_t n = std::min(kBlock, x.length - start);
+    sum.push(fold_block<SumOp>(x.rows.read(x.at, start, n, buffer), n));
   }
-  return sum.total() / static_cast<T>(length);
+  return sum.total() / static_cast<T>(x.length);
 }
 
 template <class T>
-T variance_of(const T* x, int64_t length, T mean) {
+T variance_of(const Row<T>& x, T mean) {
   const hn::ScalableTag<T> d;
+  alignas(64) T buffer[kBlock];
   const auto m = hn::Set(d, mean);
+  const auto square = [m](auto v) HWY_ATTR {
+    const auto centered = hn::Sub(v, m);
+    return hn::Mul(centered, centered);
+  };
   PairwiseSum<T> sum;
-  for (int64_t start = 0; start < length; start += kBlock) {
-    const int64_t n = std::min(kBlock, length - start);
-    const auto square = [m](auto v) HWY_ATTR {
-      const auto centered = hn::Sub(v, m);
-      return hn::Mul(centered, centered);
-    };
-    sum.push(fold_map<SumOp>(n, mean, square, x + start));
+  for (int64_t start = 0; start < x.length; start += kBlock) {
+    const int64_t n = std::min(kBlock, x.length - start);
+    sum.push(fold_map<SumOp>(n, mean, square, x.rows.read(x.at, start, n, buffer)));
   }
-  return sum.total() / static_cast<T>(length);
+  return sum.total() / static_cast<T>(x.length);
 }
 
 template <class T>
-void normalize(const T* x, int64_t length, T mean, T rstd, const Affine<T>& affine, T* y) {
+HWY_INLINE void normalize_block(const T* x, int64_t n, T mean, T rstd, const Affine<T>& affine,
+                                T* y) {
   const hn::ScalableTag<T> d;
   const auto m = hn::Set(d, mean);
   const auto r = hn::Set(d, rstd);
   const auto hat = [m, r](auto v) HWY_ATTR { return hn::Mul(hn::Sub(v, m), r); };
   if (affine.scale != nullptr && affine.bias != nullptr) {
     map_block<T>(
-        length, y, [hat](auto v, auto s, auto b) HWY_ATTR { return hn::MulAdd(hat(v), s, b); }, x,
+        n, y, [hat](auto v, auto s, auto b) HWY_ATTR { return hn::MulAdd(hat(v), s, b); }, x,
         affine.scale, affine.bias);
   } else if (affine.scale != nullptr) {
     map_block<T>(
-        length, y, [hat](auto v, auto s) HWY_ATTR { return hn::Mul(hat(v), s); }, x, affine.scale);
+        n, y, [hat](auto v, auto s) HWY_ATTR { return hn::Mul(hat(v), s); }, x, affine.scale);
   } else if (affine.bias != nullptr) {
     map_block<T>(
-        length, y, [hat](auto v, auto b) HWY_ATTR { return hn::Add(hat(v), b); }, x, affine.bias);
+        n, y, [hat](auto v, auto b) HWY_ATTR { return hn::Add(hat(v), b); }, x, affine.bias);
   } else {
-    map_block<T>(length, y, hat, x);
+    map_block<T>(n, y, hat, x);
+  }
+}
+
+template <class T>
+void normalize(const Row<T>& x, T mean, T rstd, const Affine<T>& affine, const Row<T>& y) {
+  alignas(64) T in_buffer[kBlock];
+  alignas(64) T out_buffer[kBlock];
+  for (int64_t start = 0; start < x.length; start += kBlock) {
+    const int64_t n = std::min(kBlock, x.length - start);
+    const Affine<T> part = {affine.scale == nullptr ? nullptr : affine.scale + start,
+                            affine.bias == nullptr ? nullptr : affine.bias + start};
+    const T* from = x.rows.read(x.at, start, n, in_buffer);
+    std::byte* row = const_cast<std::byte*>(y.at);
+    T* to = y.rows.place(row, start, n, out_buffer);
+    normalize_block(from, n, mean, rstd, part, to);
+    y.rows.write(row, start, n, to);
   }
 }
 
@@ -75,27 +105,29 @@ dlcore_status layer_norm(void* queue, const dlcore_launch* launch) {
   const dlcore_operand& input = launch->inputs[0];
   const uint32_t mask = trailing_mask(input.rank, launch->attrs[0]);
   const T epsilon = static_cast<T>(attr_f64(launch->attrs[1]));
-  const Rows<T> in(input, mask);
+  const Rows<T> in = rows_of<T>(input, mask);
+  const Rows<T> out = rows_of<T>(launch->outputs[0], mask);
   const int64_t length = in.length();
   T* workspace = static_cast<T*>(launch->workspace);
   T* second = workspace == nullptr ? nullptr : workspace + length;  // none where both are dense
-  const Affine<T> affine = {dense_operand(launch, 1, workspace), dense_operand(launch, 2, second)};
-  T* y = static_cast<T*>(launch->outputs[0].data);
+  const Affine<T> affine = {dense_operand(launch, 1, codec_of, workspace),
+                            dense_operand(launch, 2, codec_of, second)};
   T* means = static_cast<T*>(launch->outputs[1].data);
   T* rstds = static_cast<T*>(launch->outputs[2].data);
-  for_each_row(*static_cast<const Queue*>(queue), in.count(), length, [&](int64_t r) HWY_ATTR {
-    T* to = y + r * length;
-    const T* x = in.row(r);
-    if (!in.dense()) {
-      in.read(x, 0, length, to);
-      x = to;
+  const auto run_group = [&](int64_t first, int64_t count) {
+    alignas(64) T x_buffer[kPackedElements];
+    RowGroup<T> x(in, first, count, x_buffer);
+    x.load();
+    for (int64_t r = 0; r < count; ++r) {
+      const Row<T> row = {x.rows(), x.row(r), length};
+      const T mean = mean_of(row);
+      const T rstd = T(1) / std::sqrt(variance_of(row, mean) + epsilon);
+      normalize(row, mean, rstd, affine, {out, out.row(first + r), length});
+      means[first + r] = mean;
+      rstds[first + r] = rstd;
     }
-    const T mean = mean_of(x, length);
-    const T rstd = T(1) / std::sqrt(variance_of(x, length, mean) + epsilon);
-    normalize(x, length, mean, rstd, affine, to);
-    means[r] = mean;
-    rstds[r] = rstd;
-  });
+  };
+  for_each_row_group(*static_cast<const Queue*>(queue), in.count(), length, run_group);
   return DLCORE_OK;
 }
 
@@ -103,14 +135,14 @@ dlcore_status layer_norm(void* queue, const dlcore_launch* launch) {
 template <class T>
 uint64_t workspace(const dlcore_launch* launch) {
   const Rows<T> in(launch->inputs[0], trailing_mask(launch->inputs[0].rank, launch->attrs[0]));
-  const bool dense = operand_is_dense(launch, 1) && operand_is_dense(launch, 2);
+  const bool dense = operand_is_dense<T>(launch, 1) && operand_is_dense<T>(launch, 2);
   return dense ? 0 : static_cast<uint64_t>(in.length()) * 2 * sizeof(T);
 }
 
 template <class T>
-constexpr dlcore_kernel row() {
+constexpr dlcore_kernel row(dlcore_dtype dtype) {
   return {static_cast<int32_t>(Op::kLayerNorm),
-          dtype_of<T>(),
+          dtype,
           DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
           0,
           layer_norm<T>,
@@ -118,7 +150,8 @@ constexpr dlcore_kernel row() {
           workspace<T>};
 }
 
-constexpr dlcore_kernel kKernels[] = {row<float>(), row<double>()};
+constexpr dlcore_kernel kKernels[] = {row<float>(DLCORE_F32), row<float>(DLCORE_F16),
+                                      row<float>(DLCORE_BF16), row<double>(DLCORE_F64)};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

@@ -17,6 +17,7 @@
 #include "hwy/highway.h"
 // after highway.h
 #include "backends/cpu/reduce/block-inl.h"
+#include "backends/cpu/reduce/codec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dlcore::cpu::HWY_NAMESPACE {
@@ -34,9 +35,9 @@ int64_t rows_per_group(int64_t length) {
   return rows;
 }
 
-// Workspace of one group, in arrays of `length` elements. kG and kX hold copies of rows and exist
-// only where rows are not dense.
-enum Area { kDscale, kDbias, kSpanDscale, kSpanDbias, kG, kX };
+// Workspace of one group, in arrays of `length` elements. kG, kX and kDx hold copies of rows and
+// exist only where rows are not dense.
+enum Area { kDscale, kDbias, kSpanDscale, kSpanDbias, kG, kX, kDx };
 
 template <class T>
 struct RowSums {
@@ -120,15 +121,15 @@ class Backward {
  public:
   explicit Backward(const dlcore_launch* launch)
       : mask_(trailing_mask(launch->inputs[1].rank, launch->attrs[0])),
-        g_(launch->inputs[0], mask_),
-        x_(launch->inputs[1], mask_),
+        g_(rows_of<T>(launch->inputs[0], mask_)),
+        x_(rows_of<T>(launch->inputs[1], mask_)),
         mean_(launch->inputs[3], 0),
         rstd_(launch->inputs[4], 0),
-        dx_(static_cast<T*>(launch->outputs[0].data)),
+        dx_(rows_of<T>(launch->outputs[0], mask_)),
         rows_(x_.count()),
         length_(x_.length()),
         group_rows_(rows_per_group(length_)),
-        areas_(g_.dense() && x_.dense() ? kG : kX + 1) {}
+        areas_(g_.dense() && x_.dense() && dx_.dense() ? kG : kDx + 1) {}
 
   int64_t groups() const { return (rows_ + group_rows_ - 1) / group_rows_; }
   uint64_t workspace_bytes() const {
@@ -137,7 +138,7 @@ class Backward {
 
   void run(const Queue& queue, const dlcore_launch* launch) {
     workspace_ = static_cast<T*>(launch->workspace);
-    scale_ = dense_operand(launch, 2, workspace_ + groups() * areas_ * length_);
+    scale_ = dense_operand(launch, 2, codec_of, workspace_ + groups() * areas_ * length_);
     queue.parallel_for(groups(), [&](int64_t group) {
       if (!queue.stopped()) run_group(group);
     });
@@ -169,26 +170,31 @@ class Backward {
     const bool copies = areas_ > kG;
     const T* g = g_.read(g_.row(r), 0, length_, copies ? area(group, kG) : nullptr);
     const T* x = x_.read(x_.row(r), 0, length_, copies ? area(group, kX) : nullptr);
-    const T mean = *mean_.row(r);
-    const T rstd = *rstd_.row(r);
+    const T mean = mean_.at(mean_.row(r), 0);
+    const T rstd = rstd_.at(rstd_.row(r), 0);
     const RowSums<T> sums = sums_of_row(g, x, scale_, length_, mean, rstd);
     add_parameters(g, x, length_, mean, rstd, area(group, kSpanDscale), area(group, kSpanDbias));
-    write_dx(g, x, scale_, length_, mean, rstd, sums, dx_ + r * length_);
+    T* dx = dx_.place(dx_.row(r), 0, length_, copies ? area(group, kDx) : nullptr);
+    write_dx(g, x, scale_, length_, mean, rstd, sums, dx);
+    dx_.write(dx_.row(r), 0, length_, dx);
   }
 
   // Adds columns [at, at + n) of one area over all groups.
   void merge(const dlcore_operand& output, Area which, int64_t at, int64_t n) const {
-    T* out = static_cast<T*>(output.data) + at;
-    if (groups() == 0) {
-      std::fill_n(out, n, T(0));
-      return;
-    }
+    alignas(64) T zeros[kTile] = {};
     for (int64_t half = 1; half < groups(); half *= 2) {
       for (int64_t a = 0; a + half < groups(); a += 2 * half) {
         add_to(area(a, which) + at, area(a + half, which) + at, n);
       }
     }
-    std::copy_n(area(0, which) + at, n, out);
+    store(rows_of<T>(output, ~0u), at, n, groups() == 0 ? zeros : area(0, which) + at);
+  }
+
+  static void store(const Rows<T>& out, int64_t at, int64_t n, const T* sums) {
+    alignas(64) T buffer[kTile];
+    T* place = out.place(out.row(0), at, n, buffer);
+    std::copy_n(sums, n, place);
+    out.write(out.row(0), at, n, place);
   }
 
   uint32_t mask_;
@@ -196,7 +202,7 @@ class Backward {
   Rows<T> x_;
   Rows<T> mean_;
   Rows<T> rstd_;
-  T* dx_;
+  Rows<T> dx_;
   int64_t rows_;
   int64_t length_;
   int64_t group_rows_;
@@ -217,9 +223,9 @@ uint64_t workspace(const dlcore_launch* launch) {
 }
 
 template <class T>
-constexpr dlcore_kernel row() {
+constexpr dlcore_kernel row(dlcore_dtype dtype) {
   return {static_cast<int32_t>(Op::kLayerNormBackward),
-          dtype_of<T>(),
+          dtype,
           DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
           0,
           launch_backward<T>,
@@ -227,7 +233,8 @@ constexpr dlcore_kernel row() {
           workspace<T>};
 }
 
-constexpr dlcore_kernel kKernels[] = {row<float>(), row<double>()};
+constexpr dlcore_kernel kKernels[] = {row<float>(DLCORE_F32), row<float>(DLCORE_F16),
+                                      row<float>(DLCORE_BF16), row<double>(DLCORE_F64)};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

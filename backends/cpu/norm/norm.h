@@ -11,6 +11,8 @@ std::span<const TargetKernels> softmax_kernels();           // softmax, log_soft
 std::span<const TargetKernels> softmax_backward_kernels();  // of both
 std::span<const TargetKernels> layer_norm_kernels();
 std::span<const TargetKernels> layer_norm_backward_kernels();
+std::span<const TargetKernels> batch_norm_kernels();
+std::span<const TargetKernels> batch_norm_backward_kernels();
 std::span<const TargetKernels> cross_entropy_kernels();  // forward and backward
 
 }  // namespace dlcore::cpu

@@ -41,34 +41,41 @@ struct LogSoftmax {
 template <class T>
 struct Ends {  // one row of each operand
   const Rows<T>& gs;
-  const T* g;
+  const std::byte* g;
   const Rows<T>& ys;
-  const T* y;
+  const std::byte* y;
   const Rows<T>& outs;
-  T* out;
+  std::byte* out;
 };
 
+// Of elements [start, start + length).
 template <class Rule, class T>
-void backward_row(const Ends<T>& e) {
-  const hn::ScalableTag<T> d;
+T sum_of_terms(const Ends<T>& e, int64_t start, int64_t length) {
   alignas(64) T g_buffer[kBlock];
   alignas(64) T y_buffer[kBlock];
-  alignas(64) T out_buffer[kBlock];
-  const int64_t length = e.ys.length();
   PairwiseSum<T> sum;
-  for (int64_t start = 0; start < length; start += kBlock) {
-    const int64_t n = std::min(kBlock, length - start);
+  for (const int64_t end = start + length; start < end; start += kBlock) {
+    const int64_t n = std::min(kBlock, end - start);
     const T* g = e.gs.read(e.g, start, n, g_buffer);
     const T* y = e.ys.read(e.y, start, n, y_buffer);
     sum.push(fold_map<SumOp>(
         n, T(0), [](auto a, auto b) HWY_ATTR { return Rule::term(a, b); }, g, y));
   }
-  const auto total = hn::Set(d, sum.total());
-  for (int64_t start = 0; start < length; start += kBlock) {
-    const int64_t n = std::min(kBlock, length - start);
+  return sum.total();
+}
+
+template <class Rule, class T>
+void write_gradient(const Ends<T>& e, T sum, int64_t start, int64_t length) {
+  const hn::ScalableTag<T> d;
+  alignas(64) T g_buffer[kBlock];
+  alignas(64) T y_buffer[kBlock];
+  alignas(64) T out_buffer[kBlock];
+  const auto total = hn::Set(d, sum);
+  for (const int64_t end = start + length; start < end; start += kBlock) {
+    const int64_t n = std::min(kBlock, end - start);
     const T* g = e.gs.read(e.g, start, n, g_buffer);
     const T* y = e.ys.read(e.y, start, n, y_buffer);
-    T* out = e.outs.place(e.out, start, out_buffer);
+    T* out = e.outs.place(e.out, start, n, out_buffer);
     map_block<T>(
         n, out, [d, total](auto a, auto b) HWY_ATTR { return Rule::gradient(d, a, b, total); }, g,
         y);
@@ -77,14 +84,42 @@ void backward_row(const Ends<T>& e) {
 }
 
 template <class Rule, class T>
+void run_chunks(const Queue& queue, const Rows<T>& gs, const Rows<T>& ys, const Rows<T>& outs,
+                T* partial) {
+  const int64_t rows = ys.count();
+  const int64_t chunks = chunks_of(ys.length());
+  const auto ends = [&](int64_t r) {
+    return Ends<T>{gs, gs.row(r), ys, ys.row(r), outs, outs.row(r)};
+  };
+  for_each_chunk(queue, rows, ys.length(), [&](int64_t r, int64_t chunk, int64_t start, int64_t n) {
+    partial[r * chunks + chunk] = sum_of_terms<Rule>(ends(r), start, n);
+  });
+  if (queue.stopped()) return;
+  for (int64_t r = 0; r < rows; ++r) {
+    PairwiseSum<T> sum;
+    for (int64_t c = 0; c < chunks; ++c) sum.push(partial[r * chunks + c]);
+    partial[r * chunks] = sum.total();
+  }
+  for_each_chunk(queue, rows, ys.length(), [&](int64_t r, int64_t, int64_t start, int64_t n) {
+    write_gradient<Rule>(ends(r), partial[r * chunks], start, n);
+  });
+}
+
+template <class Rule, class T>
 dlcore_status backward(void* queue, const dlcore_launch* launch) {
+  const Queue& q = *static_cast<const Queue*>(queue);
   const dlcore_operand& input = launch->inputs[1];
   if (input.count == 0) return DLCORE_OK;
   const uint32_t mask = axis_mask(input.rank, launch->attrs[0]);
-  const Rows<T> gs(launch->inputs[0], mask);
-  const Rows<T> ys(input, mask);
-  const Rows<T> outs(launch->outputs[0], mask);
-  const auto run_group = [&](int64_t first, int64_t count) {
+  const Rows<T> gs = rows_of<T>(launch->inputs[0], mask);
+  const Rows<T> ys = rows_of<T>(input, mask);
+  const Rows<T> outs = rows_of<T>(launch->outputs[0], mask);
+  const int64_t length = ys.length();
+  if (length > kChunk) {
+    run_chunks<Rule>(q, gs, ys, outs, static_cast<T*>(launch->workspace));
+    return DLCORE_OK;
+  }
+  for_each_row_group(q, ys.count(), length, [&](int64_t first, int64_t count) {
     alignas(64) T g_buffer[kPackedElements];
     alignas(64) T y_buffer[kPackedElements];
     alignas(64) T out_buffer[kPackedElements];
@@ -94,20 +129,42 @@ dlcore_status backward(void* queue, const dlcore_launch* launch) {
     g.load();
     y.load();
     for (int64_t r = 0; r < count; ++r) {
-      backward_row<Rule, T>({g.rows(), g.row(r), y.rows(), y.row(r), out.rows(), out.row(r)});
+      const Ends<T> e = {g.rows(), g.row(r), y.rows(), y.row(r), out.rows(), out.row(r)};
+      write_gradient<Rule>(e, sum_of_terms<Rule>(e, 0, length), 0, length);
     }
     out.store();
-  };
-  for_each_row_group(*static_cast<const Queue*>(queue), ys.count(), ys.length(), run_group);
+  });
   return DLCORE_OK;
 }
 
-constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
+template <class T>
+uint64_t workspace(const dlcore_launch* launch) {
+  const dlcore_operand& input = launch->inputs[1];
+  const Rows<T> ys = rows_of<T>(input, axis_mask(input.rank, launch->attrs[0]));
+  if (input.count == 0 || ys.length() <= kChunk) return 0;
+  return static_cast<uint64_t>(ys.count() * chunks_of(ys.length())) * sizeof(T);
+}
+
+template <class T>
+constexpr dlcore_kernel row(Op op, dlcore_dtype dtype, dlcore_kernel_fn launch) {
+  return {static_cast<int32_t>(op),
+          dtype,
+          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
+          0,
+          launch,
+          nullptr,
+          workspace<T>};
+}
+
 constexpr dlcore_kernel kKernels[] = {
-    make_kernel(Op::kSoftmaxBackward, DLCORE_F32, kFlags, backward<Softmax, float>),
-    make_kernel(Op::kSoftmaxBackward, DLCORE_F64, kFlags, backward<Softmax, double>),
-    make_kernel(Op::kLogSoftmaxBackward, DLCORE_F32, kFlags, backward<LogSoftmax, float>),
-    make_kernel(Op::kLogSoftmaxBackward, DLCORE_F64, kFlags, backward<LogSoftmax, double>),
+    row<float>(Op::kSoftmaxBackward, DLCORE_F32, backward<Softmax, float>),
+    row<float>(Op::kSoftmaxBackward, DLCORE_F16, backward<Softmax, float>),
+    row<float>(Op::kSoftmaxBackward, DLCORE_BF16, backward<Softmax, float>),
+    row<double>(Op::kSoftmaxBackward, DLCORE_F64, backward<Softmax, double>),
+    row<float>(Op::kLogSoftmaxBackward, DLCORE_F32, backward<LogSoftmax, float>),
+    row<float>(Op::kLogSoftmaxBackward, DLCORE_F16, backward<LogSoftmax, float>),
+    row<float>(Op::kLogSoftmaxBackward, DLCORE_BF16, backward<LogSoftmax, float>),
+    row<double>(Op::kLogSoftmaxBackward, DLCORE_F64, backward<LogSoftmax, double>),
 };
 
 }  // namespace

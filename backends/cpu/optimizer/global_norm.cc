@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // global_norm: the square root of the sum of squares over a list of tensors, without overflow or
-// underflow on the way. f32 is squared and summed in f64, where nothing can overflow. f64 is summed
-// as it is, and once more scaled by a power of two where that sum is out of range.
+// underflow on the way. f32 and halves are squared and summed in f64, where nothing can overflow.
+// f64 is summed as it is, and once more scaled by a power of two where that sum is out of range.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/optimizer/global_norm.cc"
 #include "backends/cpu/targets.h"
@@ -13,6 +13,7 @@
 #include "hwy/highway.h"
 // after highway.h
 #include "backends/cpu/reduce/block-inl.h"
+#include "backends/cpu/reduce/codec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dlcore::cpu::HWY_NAMESPACE {
@@ -56,13 +57,13 @@ struct Largest {
 
 // Reduces one chunk of one tensor, block after block.
 template <class T, class Rule>
-double reduce_chunk(const Rule& rule, const BlockReader<T>& reader, int64_t start, int64_t n) {
+double reduce_chunk(const Rule& rule, const Rows<T>& all, int64_t start, int64_t n) {
   alignas(64) T buffer[kBlock];
   alignas(64) double wide[kBlock];
   double total = 0;
   for (const int64_t end = start + n; start < end; start += kBlock) {
     const int64_t count = std::min(kBlock, end - start);
-    const T* x = reader.read(start, count, buffer);
+    const T* x = all.read(all.row(0), start, count, buffer);
     total = rule.merge(total, rule.block(as_f64(x, count, wide), count));
   }
   return total;
@@ -82,8 +83,8 @@ double reduce_all(const Queue& queue, const dlcore_launch* launch, const Rule& r
     while (local >= chunks_of(launch->inputs[t])) local -= chunks_of(launch->inputs[t++]);
     const dlcore_operand& operand = launch->inputs[t];
     const int64_t start = local * kChunk;
-    partial[chunk] =
-        reduce_chunk(rule, BlockReader<T>(operand), start, std::min(kChunk, operand.count - start));
+    partial[chunk] = reduce_chunk(rule, rows_of<T>(operand, ~0u), start,
+                                  std::min(kChunk, operand.count - start));
   });
   double total = 0;
   for (int64_t c = 0; c < chunks; ++c) total = rule.merge(total, partial[c]);
@@ -120,9 +121,9 @@ uint64_t workspace(const dlcore_launch* launch) {
 }
 
 template <class T>
-constexpr dlcore_kernel row() {
+constexpr dlcore_kernel row(dlcore_dtype dtype) {
   return {static_cast<int32_t>(Op::kGlobalNorm),
-          dtype_of<T>(),
+          dtype,
           DLCORE_KERNEL_STRIDED,
           0,
           global_norm<T>,
@@ -130,7 +131,8 @@ constexpr dlcore_kernel row() {
           workspace};
 }
 
-constexpr dlcore_kernel kKernels[] = {row<float>(), row<double>()};
+constexpr dlcore_kernel kKernels[] = {row<float>(DLCORE_F32), row<float>(DLCORE_F16),
+                                      row<float>(DLCORE_BF16), row<double>(DLCORE_F64)};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

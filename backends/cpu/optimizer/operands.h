@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backends/cpu/reduce/axes.h"
+#include "core/base/half.h"
 #include "dlcore/plugin.h"
 
 namespace dlcore::cpu {
@@ -22,30 +23,15 @@ inline double scalar_f64(const dlcore_operand& operand) {
   switch (operand.dtype) {
     case DLCORE_F32:
       return static_cast<double>(*static_cast<const float*>(operand.data));
+    case DLCORE_F16:
+      return to_double(*static_cast<const Half*>(operand.data));
+    case DLCORE_BF16:
+      return to_double(*static_cast<const BFloat16*>(operand.data));
     case DLCORE_I64:
       return static_cast<double>(*static_cast<const int64_t*>(operand.data));
     default:
       return *static_cast<const double*>(operand.data);
   }
 }
-
-// An input read in blocks.
-template <class T>
-class BlockReader {
- public:
-  explicit BlockReader(const dlcore_operand& operand)
-      : base_(static_cast<const T*>(operand.data)), axes_(split_axes(operand, ~0u).elements) {}
-
-  // Elements [start, start + n): the tensor itself, or a copy in `buffer`.
-  const T* read(int64_t start, int64_t n, T* buffer) const {
-    if (axes_.contiguous()) return base_ + start;
-    gather(base_, axes_, start, n, sizeof(T), buffer);
-    return buffer;
-  }
-
- private:
-  const T* base_;
-  AxisList axes_;
-};
 
 }  // namespace dlcore::cpu

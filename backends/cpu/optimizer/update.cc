@@ -5,7 +5,8 @@
 // to the
 //              gradient, or applied to the parameter first when decoupled (Loshchilov & Hutter
 //              2019).
-// Outputs may have the memory of the inputs of the same name.
+// Outputs may have the memory of the inputs of the same name. Parameters and gradients of half
+// precision are computed in f32, and their state is f32.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/optimizer/update.cc"
 #include "backends/cpu/targets.h"
@@ -17,6 +18,7 @@
 #include "hwy/highway.h"
 // after highway.h
 #include "backends/cpu/reduce/block-inl.h"
+#include "backends/cpu/reduce/codec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dlcore::cpu::HWY_NAMESPACE {
@@ -76,30 +78,54 @@ void sgd_block(const SgdFactors<T>& f, int64_t n, const T* p_in, const T* g_in, 
       p_in, g_in, static_cast<const T*>(v_out));
 }
 
+// An operand of an update as one row.
+template <class T>
+class Operand {
+ public:
+  explicit Operand(const dlcore_operand& operand)
+      : all_(rows_of<T>(operand, ~0u)), row_(all_.row(0)) {}
+  const T* read(int64_t start, int64_t n, T* buffer) const {
+    return all_.read(row_, start, n, buffer);
+  }
+  T* place(int64_t start, int64_t n, T* buffer) const { return all_.place(row_, start, n, buffer); }
+  void write(int64_t start, int64_t n, const T* place) const { all_.write(row_, start, n, place); }
+
+ private:
+  Rows<T> all_;
+  std::byte* row_;
+};
+
 template <class T>
 dlcore_status sgd_update(void* queue, const dlcore_launch* launch) {
   const double momentum = attr_f64(launch, 0);
   const SgdFactors<T> factors = {static_cast<T>(scalar_f64(launch->inputs[3])),
                                  static_cast<T>(momentum), static_cast<T>(1 - attr_f64(launch, 1)),
                                  static_cast<T>(attr_f64(launch, 3)), launch->attrs[2] != 0};
-  const BlockReader<T> p(launch->inputs[0]);
-  const BlockReader<T> g(launch->inputs[1]);
+  const Operand<T> p(launch->inputs[0]);
+  const Operand<T> g(launch->inputs[1]);
   const bool has_v = has_operand(launch->inputs, launch->n_inputs, 2);
-  const BlockReader<T> v(launch->inputs[has_v ? 2 : 0]);
-  T* p_out = static_cast<T*>(launch->outputs[0].data);
+  const Operand<T> v(launch->inputs[has_v ? 2 : 0]);
+  const Operand<T> p_out(launch->outputs[0]);
   const bool writes_v = has_operand(launch->outputs, launch->n_outputs, 1);
   T* v_all = writes_v ? static_cast<T*>(launch->outputs[1].data) : nullptr;
   for_each_update_block(*static_cast<const Queue*>(queue), launch->inputs[0].count,
                         [&](int64_t start, int64_t n) {
                           alignas(64) T p_buffer[kBlock];
                           alignas(64) T g_buffer[kBlock];
-                          alignas(64) T v_buffer[kBlock] = {};
+                          alignas(64) T v_buffer[kBlock];
                           alignas(64) T v_new[kBlock];
                           const T* p_in = p.read(start, n, p_buffer);
                           const T* g_in = g.read(start, n, g_buffer);
-                          const T* v_in = has_v ? v.read(start, n, v_buffer) : v_buffer;
+                          const T* v_in = v_buffer;
+                          if (has_v) {
+                            v_in = v.read(start, n, v_buffer);
+                          } else {
+                            std::fill_n(v_buffer, n, T(0));
+                          }
+                          T* to = p_out.place(start, n, p_buffer);
                           T* v_out = writes_v ? v_all + start : momentum != 0 ? v_new : nullptr;
-                          sgd_block(factors, n, p_in, g_in, v_in, p_out + start, v_out);
+                          sgd_block(factors, n, p_in, g_in, v_in, to, v_out);
+                          p_out.write(start, n, to);
                         });
   return DLCORE_OK;
 }
@@ -175,11 +201,11 @@ void adam_block(const AdamFactors<T>& factors, const AdamBlock<T>& b, int64_t n)
 template <class T>
 dlcore_status adam_update(void* queue, const dlcore_launch* launch) {
   const AdamFactors<T> factors = adam_factors<T>(launch);
-  const BlockReader<T> p(launch->inputs[0]);
-  const BlockReader<T> g(launch->inputs[1]);
-  const BlockReader<T> m(launch->inputs[2]);
-  const BlockReader<T> v(launch->inputs[3]);
-  T* p_out = static_cast<T*>(launch->outputs[0].data);
+  const Operand<T> p(launch->inputs[0]);
+  const Operand<T> g(launch->inputs[1]);
+  const Operand<T> m(launch->inputs[2]);
+  const Operand<T> v(launch->inputs[3]);
+  const Operand<T> p_out(launch->outputs[0]);
   T* m_out = static_cast<T*>(launch->outputs[1].data);
   T* v_out = static_cast<T*>(launch->outputs[2].data);
   for_each_update_block(*static_cast<const Queue*>(queue), launch->inputs[0].count,
@@ -189,10 +215,11 @@ dlcore_status adam_update(void* queue, const dlcore_launch* launch) {
                                                       g.read(start, n, buffers[1]),
                                                       m.read(start, n, buffers[2]),
                                                       v.read(start, n, buffers[3]),
-                                                      p_out + start,
+                                                      p_out.place(start, n, buffers[0]),
                                                       m_out + start,
                                                       v_out + start};
                           adam_block(factors, block, n);
+                          p_out.write(start, n, block.p_out);
                         });
   return DLCORE_OK;
 }
@@ -200,8 +227,12 @@ dlcore_status adam_update(void* queue, const dlcore_launch* launch) {
 constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
 constexpr dlcore_kernel kKernels[] = {
     make_kernel(Op::kSgdUpdate, DLCORE_F32, kFlags, sgd_update<float>),
+    make_kernel(Op::kSgdUpdate, DLCORE_F16, kFlags, sgd_update<float>),
+    make_kernel(Op::kSgdUpdate, DLCORE_BF16, kFlags, sgd_update<float>),
     make_kernel(Op::kSgdUpdate, DLCORE_F64, kFlags, sgd_update<double>),
     make_kernel(Op::kAdamUpdate, DLCORE_F32, kFlags, adam_update<float>),
+    make_kernel(Op::kAdamUpdate, DLCORE_F16, kFlags, adam_update<float>),
+    make_kernel(Op::kAdamUpdate, DLCORE_BF16, kFlags, adam_update<float>),
     make_kernel(Op::kAdamUpdate, DLCORE_F64, kFlags, adam_update<double>),
 };
 

@@ -7,6 +7,9 @@
 namespace dlcore::cpu {
 namespace {
 
+constexpr int64_t kHalfBytes = 2;
+constexpr int64_t kHalfBlock = 512;
+
 // Calls body(offset, stride, n) for every run of positions [start, start + count) along the last
 // axis.
 template <class Body>
@@ -120,6 +123,36 @@ void gather(const void* base, const AxisList& axes, int64_t start, int64_t count
       return gather_as<4>(from, axes, start, count, dense);
     default:
       return gather_as<8>(from, axes, start, count, dense);
+  }
+}
+
+void gather_wide(const HalfConversion& codec, const std::byte* base, const AxisList& axes,
+                 int64_t start, int64_t count, float* to) {
+  if (axes.one_run(start, count)) {
+    return codec.widen(count, base + axes.offset(start) * kHalfBytes, to);
+  }
+  uint16_t packed[kHalfBlock];
+  for (const int64_t end = start + count; start < end; start += kHalfBlock) {
+    const int64_t n = std::min(kHalfBlock, end - start);
+    gather_as<kHalfBytes>(reinterpret_cast<const char*>(base), axes, start, n,
+                          reinterpret_cast<char*>(packed));
+    codec.widen(n, packed, to);
+    to += n;
+  }
+}
+
+void scatter_narrow(const HalfConversion& codec, const float* from, const AxisList& axes,
+                    int64_t start, int64_t count, std::byte* base) {
+  if (axes.one_run(start, count)) {
+    return codec.narrow(count, from, base + axes.offset(start) * kHalfBytes);
+  }
+  uint16_t packed[kHalfBlock];
+  for (const int64_t end = start + count; start < end; start += kHalfBlock) {
+    const int64_t n = std::min(kHalfBlock, end - start);
+    codec.narrow(n, from, packed);
+    scatter_as<kHalfBytes>(reinterpret_cast<const char*>(packed), axes, start, n,
+                           reinterpret_cast<char*>(base));
+    from += n;
   }
 }
 

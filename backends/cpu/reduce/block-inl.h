@@ -143,6 +143,41 @@ HWY_INLINE T fold_map(int64_t n, T fill, const Map& map, const X*... x) {
   (std::make_index_sequence<kVectors>());
 }
 
+// The same, and writes map(x...) to `out`, which may be one of x.
+template <class Op, class T, class Map, class... X>
+HWY_INLINE T fold_and_store(int64_t n, T* out, T fill, const Map& map, const X*... x) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
+  constexpr size_t kVectors = kLanes / kWidth;
+  const V identity = hn::Set(d, Op::template kIdentity<T>);
+  return [&]<size_t... i>(std::index_sequence<i...>) HWY_ATTR {
+    V lanes[kVectors] = {((void)i, identity)...};
+    const auto whole = [&](V& lane, int64_t at) HWY_ATTR {
+      const V y = map(hn::LoadU(d, x + at)...);
+      hn::StoreU(y, d, out + at);
+      lane = Op::step(d, lane, y);
+    };
+    const auto part = [&](V& lane, int64_t at) HWY_ATTR {
+      if (at >= n) {
+        lane = Op::step(d, lane, identity);
+        return;
+      }
+      const int64_t count = std::min(n - at, kWidth);
+      const V y = map(load_first(d, x + at, count, fill)...);
+      store_first(y, d, out + at, count);
+      lane = Op::step(d, lane, y);
+    };
+    int64_t at = 0;
+    for (; at + kLanes <= n; at += kLanes) {
+      (whole(lanes[i], at + static_cast<int64_t>(i) * kWidth), ...);
+    }
+    if (at < n) (part(lanes[i], at + static_cast<int64_t>(i) * kWidth), ...);
+    return fold_lanes<Op>(d, lanes);
+  }
+  (std::make_index_sequence<kVectors>());
+}
+
 template <class Op, class T>
 HWY_INLINE T fold_block(const T* x, int64_t n) {
   return fold_map<Op>(
@@ -159,43 +194,33 @@ HWY_INLINE void map_block(int64_t n, T* out, const Map& map, const X*... x) {
   if (at < n) store_first(map(load_first(d, x + at, n - at, T(0))...), d, out + at, n - at);
 }
 
-// The same reduction for `width` neighbouring outputs: rows[i] is the offset of row i.
-// A lane is a row of vectors here.
-template <class Op, class T, int64_t kWidthMax>
-HWY_INLINE void fold_columns(const T* x, const int64_t* rows, int64_t n, int64_t width, T* out) {
+// The same reduction for `width` <= kWidthMax neighbouring outputs, given a function from the
+// number of a row to its elements. A lane is a row of vectors here, and rows are taken as they
+// come: memory is read in its own order, and the lanes stay in the nearest cache.
+template <class Op, class T, int64_t kWidthMax, class RowOf>
+HWY_INLINE void fold_columns(const RowOf& row_of, int64_t n, int64_t width, T* out) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
   constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
   alignas(64) T lanes[kLanes * kWidthMax];
-  const V identity = hn::Set(d, Op::template kIdentity<T>);
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
-    T* to = lanes + lane * kWidthMax;
+  const auto identity = hn::Set(d, Op::template kIdentity<T>);
+  const int64_t used = std::min(n, kLanes);
+  for (int64_t r = 0; r < n; ++r) {
+    const T* x = row_of(r);
+    T* to = lanes + r % kLanes * kWidthMax;
+    const bool first = r < kLanes;
     int64_t c = 0;
-    for (; c + 4 * kWidth <= width; c += 4 * kWidth) {
-      V a0 = identity, a1 = identity, a2 = identity, a3 = identity;
-      for (int64_t r = lane; r < n; r += kLanes) {
-        const T* row = x + rows[r] + c;
-        a0 = Op::step(d, a0, hn::LoadU(d, row));
-        a1 = Op::step(d, a1, hn::LoadU(d, row + kWidth));
-        a2 = Op::step(d, a2, hn::LoadU(d, row + 2 * kWidth));
-        a3 = Op::step(d, a3, hn::LoadU(d, row + 3 * kWidth));
-      }
-      hn::Store(a0, d, to + c);
-      hn::Store(a1, d, to + c + kWidth);
-      hn::Store(a2, d, to + c + 2 * kWidth);
-      hn::Store(a3, d, to + c + 3 * kWidth);
+    for (; c + kWidth <= width; c += kWidth) {
+      const auto a = first ? identity : hn::Load(d, to + c);
+      hn::Store(Op::step(d, a, hn::LoadU(d, x + c)), d, to + c);
     }
-    for (; c < width; c += kWidth) {
-      V a = identity;
-      for (int64_t r = lane; r < n; r += kLanes) {
-        const T* row = x + rows[r] + c;
-        if (c + kWidth <= width) {
-          a = Op::step(d, a, hn::LoadU(d, row));
-        } else {
-          a = Op::step(d, a, load_first(d, row, width - c, T(0)));
-        }
-      }
-      hn::Store(a, d, to + c);
+    if (c < width) {
+      const auto a = first ? identity : hn::Load(d, to + c);
+      hn::Store(Op::step(d, a, load_first(d, x + c, width - c, T(0))), d, to + c);
+    }
+  }
+  for (int64_t lane = used; lane < kLanes; ++lane) {
+    for (int64_t c = 0; c < width; c += kWidth) {
+      hn::Store(identity, d, lanes + lane * kWidthMax + c);
     }
   }
   for (int64_t half = kLanes / 2; half > 0; half /= 2) {

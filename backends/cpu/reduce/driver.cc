@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kGrain = 32 * 1024;      // elements worth a part of their own
 constexpr int64_t kAccumulatorMax = 16;    // bytes
 constexpr int64_t kColumnAccumulator = 8;  // bytes, where there is a `columns` function
+constexpr int64_t kShortBatch = 64;        // short sequences whose results are finished at once
 constexpr int64_t kMergeWidth = 16;        // outputs whose chunks are merged at once
 
 // Step 3 of tree.h for several sequences side by side: `width` accumulators of `size` bytes a
@@ -97,6 +98,8 @@ struct Task {
   }
 
   int64_t tiles() const { return outputs / run * tiles_per_run; }
+  // Each output is a tile of its own, and a block is all that it has.
+  bool one_block() const { return !columns && length <= kBlock; }
 };
 
 // Elements [start, start + n) of one output, block by block.
@@ -132,6 +135,31 @@ void reduce_columns(const Task& task, int64_t offset, int64_t width, int64_t sta
     }
     r.columns(x, rows, count, width, stack.next());
     stack.push();
+  }
+}
+
+// Outputs [first, last) over sequences of one block at most: what a block gives is all there is.
+void reduce_short(const Task& task, int64_t first, int64_t last, char* out) {
+  const Reduction& r = task.reduction;
+  alignas(64) char accumulators[kShortBatch * kAccumulatorMax];
+  alignas(64) char buffer[kBlock * 8];
+  const AxisList& kept = task.view.rows;
+  const AxisList& reduced = task.view.elements;
+  const bool dense = reduced.contiguous();
+  for (int64_t at = first; at < last; at += kShortBatch) {
+    const int64_t n = std::min(kShortBatch, last - at);
+    for (int64_t i = 0; i < n; ++i) {
+      const char* x = nullptr;
+      if (task.length > 0) {
+        x = task.base + kept.offset(at + i) * r.element_size;
+        if (!dense) {
+          gather(x, reduced, 0, task.length, r.element_size, buffer);
+          x = buffer;
+        }
+      }
+      r.block(x, 0, task.length, accumulators + i * r.accumulator_size);
+    }
+    r.finish(accumulators, n, task.length, out + at * r.output_size);
   }
 }
 
@@ -214,6 +242,7 @@ dlcore_status run_reduction(void* queue, const dlcore_launch* launch, const Redu
     char* target = only ? to : to + chunk * task.outputs * reduction.accumulator_size;
     const int64_t first = part / chunks * tiles_per_part;
     const int64_t last = std::min(first + tiles_per_part, task.tiles());
+    if (task.one_block()) return reduce_short(task, first, last, target);
     for (int64_t t = first; t < last; ++t) reduce_tile(task, t, chunk, only, target);
   });
   if (!only && !q.stopped()) merge_chunks(q, task, chunks, to, out);

@@ -211,6 +211,33 @@ inline dlcore_status run(const TargetKernels& table, Call& call, const std::vect
   return status;
 }
 
+// Runs on every instruction set: the inputs as given are the reference's; every layout and a pool
+// must give the same bits.
+inline std::vector<std::vector<Tensor>> run_all(KernelFile file, Op op, const Words& attrs,
+                                                const std::vector<Tensor>& inputs,
+                                                const std::vector<Tensor>& outputs, int key = 0) {
+  static ThreadPool pool(4);
+  std::vector<std::vector<Tensor>> results;
+  for (const TargetKernels& table : usable_tables(file)) {
+    std::vector<Tensor> first = outputs;
+    Call call{op, inputs[key].dtype(), attrs, ""};
+    EXPECT_EQ(run(table, call, inputs, first), DLCORE_OK) << call.message;
+    for (const Layout layout : kLayouts) {
+      std::vector<Tensor> copies;
+      for (const Tensor& t : inputs) copies.push_back(t.copied(layout));
+      std::vector<Tensor> again = outputs;
+      EXPECT_EQ(run(table, call, copies, again, &pool), DLCORE_OK) << call.message;
+      for (size_t o = 0; o < outputs.size(); ++o) {
+        EXPECT_EQ(again[o].memory(), first[o].memory())
+            << "op " << static_cast<int>(op) << " output " << o << " layout "
+            << static_cast<int>(layout);
+      }
+    }
+    results.push_back(first);
+  }
+  return results;
+}
+
 inline int64_t word(double value) { return std::bit_cast<int64_t>(value); }
 
 inline std::vector<double> normal_values(int64_t n, unsigned seed, double scale = 1) {

@@ -16,54 +16,40 @@ HWY_BEFORE_NAMESPACE();
 namespace dlcore::cpu::HWY_NAMESPACE {
 namespace {
 
-// `sum` is relative to finite_shift(max).
-template <class T>
-struct ScaledSum {
-  T max;
-  T sum;
-};
-
-template <class T>
+template <class T, class S>
 void block(const void* x, int64_t, int64_t n, void* accumulator) {
-  const hn::ScalableTag<T> d;
-  const T* from = static_cast<const T*>(x);
-  const T max = fold_block<MaxOp>(from, n);
-  const auto s = hn::Set(d, finite_shift(max));
-  const auto term = [d, s](auto v) HWY_ATTR { return vmath::exp(d, hn::Sub(v, s)); };
-  const T sum = fold_map<SumOp>(n, MaxOp::kIdentity<T>, term, from);
-  *static_cast<ScaledSum<T>*>(accumulator) = {max, sum};
-}
-
-template <class T>
-T rescaled(ScaledSum<T> a, T to) {
-  return a.sum == T(0) ? T(0) : a.sum * exp_scalar(finite_shift(a.max) - to);
+  alignas(64) T buffer[kBlock];
+  const T* from = wide_block<S>(x, n, buffer);
+  *static_cast<ScaledSum<T>*>(accumulator) = scaled_sum_of_row(
+      Rows<T>(const_cast<T*>(from), 1, n), reinterpret_cast<const std::byte*>(from), 0, n, buffer);
 }
 
 template <class T>
 void combine(void* a, const void* b, int64_t n) {
   ScaledSum<T>* to = static_cast<ScaledSum<T>*>(a);
   const ScaledSum<T>* from = static_cast<const ScaledSum<T>*>(b);
+  for (int64_t i = 0; i < n; ++i) to[i] = merged(to[i], from[i]);
+}
+
+template <class T, class S>
+void finish(const void* accumulators, int64_t n, int64_t, void* outputs) {
+  const ScaledSum<T>* from = static_cast<const ScaledSum<T>*>(accumulators);
+  S* to = static_cast<S*>(outputs);
   for (int64_t i = 0; i < n; ++i) {
-    const T max = combine_two<MaxOp>(to[i].max, from[i].max);
-    to[i] = {max, rescaled(to[i], finite_shift(max)) + rescaled(from[i], finite_shift(max))};
+    to[i] = stored_as<S>(finite_shift(from[i].max) + log_scalar(from[i].sum));
   }
 }
 
-template <class T>
-void finish(const void* accumulators, int64_t n, int64_t, void* outputs) {
-  const ScaledSum<T>* from = static_cast<const ScaledSum<T>*>(accumulators);
-  T* to = static_cast<T*>(outputs);
-  for (int64_t i = 0; i < n; ++i) to[i] = finite_shift(from[i].max) + log_scalar(from[i].sum);
-}
-
-template <class T>
-constexpr Reduction kReduction = {sizeof(T), sizeof(ScaledSum<T>), sizeof(T), false, block<T>,
-                                  nullptr,   combine<T>,           finish<T>};
+template <class S, class T = Wide<S>>
+constexpr Reduction kReduction = {sizeof(S), sizeof(ScaledSum<T>), sizeof(S),   false, block<T, S>,
+                                  nullptr,   combine<T>,           finish<T, S>};
 
 constexpr int32_t kNumber = static_cast<int32_t>(Op::kLogsumexp);
 constexpr dlcore_kernel kKernels[] = {
     reduction_kernel<kReduction<float>>(kNumber, DLCORE_F32),
     reduction_kernel<kReduction<double>>(kNumber, DLCORE_F64),
+    reduction_kernel<kReduction<Half>>(kNumber, DLCORE_F16),
+    reduction_kernel<kReduction<BFloat16>>(kNumber, DLCORE_BF16),
 };
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace dlcore::cpu {
 
-std::span<const TargetKernels> float_reduce_kernels();    // sum mean prod max min of f32, f64
-std::span<const TargetKernels> logsumexp_kernels();       // f32, f64
+std::span<const TargetKernels> float_reduce_kernels();    // sum mean prod max min of floats
+std::span<const TargetKernels> logsumexp_kernels();       // floats
 std::span<const TargetKernels> integer_reduce_kernels();  // the same of integers; all, any
 std::span<const TargetKernels> arg_reduce_kernels();      // argmax, argmin
 std::span<const TargetKernels> cumsum_kernels();

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/reduce/axes.h"
 #include "backends/cpu/reduce/block-inl.h"
+#include "backends/cpu/reduce/codec-inl.h"
 #include "backends/cpu/vector_math/exp_log.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,13 +36,48 @@ HWY_INLINE T finite_shift(T max) {
 }
 
 template <class T>
-HWY_INLINE T max_of_row(const Rows<T>& rows, const T* row, int64_t length, T* buffer) {
+HWY_INLINE T max_of_row(const Rows<T>& rows, const std::byte* row, int64_t start, int64_t length,
+                        T* buffer) {
   T max = MaxOp::kIdentity<T>;
-  for (int64_t start = 0; start < length; start += kBlock) {
-    const int64_t n = std::min(kBlock, length - start);
+  for (const int64_t end = start + length; start < end; start += kBlock) {
+    const int64_t n = std::min(kBlock, end - start);
     max = combine_two<MaxOp>(max, fold_block<MaxOp>(rows.read(row, start, n, buffer), n));
   }
   return max;
+}
+
+// A sum of exp(x - finite_shift(max)) over a part of a sequence.
+template <class T>
+struct ScaledSum {
+  T max;
+  T sum;
+};
+
+template <class T>
+HWY_INLINE T rescaled(ScaledSum<T> a, T to) {
+  return a.sum == T(0) ? T(0) : a.sum * exp_scalar(finite_shift(a.max) - to);
+}
+
+template <class T>
+HWY_INLINE ScaledSum<T> merged(ScaledSum<T> a, ScaledSum<T> b) {
+  const T max = combine_two<MaxOp>(a.max, b.max);
+  return {max, rescaled(a, finite_shift(max)) + rescaled(b, finite_shift(max))};
+}
+
+// Of elements [start, start + length) of a row.
+template <class T>
+ScaledSum<T> scaled_sum_of_row(const Rows<T>& rows, const std::byte* row, int64_t start,
+                               int64_t length, T* buffer) {
+  const hn::ScalableTag<T> d;
+  const T max = max_of_row(rows, row, start, length, buffer);
+  const auto s = hn::Set(d, finite_shift(max));
+  const auto term = [d, s](auto v) HWY_ATTR { return vmath::exp(d, hn::Sub(v, s)); };
+  PairwiseSum<T> sum;
+  for (const int64_t end = start + length; start < end; start += kBlock) {
+    const int64_t n = std::min(kBlock, end - start);
+    sum.push(fold_map<SumOp>(n, MaxOp::kIdentity<T>, term, rows.read(row, start, n, buffer)));
+  }
+  return {max, sum.total()};
 }
 
 }  // namespace dlcore::cpu::HWY_NAMESPACE

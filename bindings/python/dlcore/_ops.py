@@ -77,6 +77,7 @@ __all__ = [
     "log_softmax",
     "cumsum",
     "layer_norm",
+    "batch_norm",
     "cross_entropy",
     "mse_loss",
     "matmul",
@@ -522,12 +523,13 @@ def leaky_relu(x: Operand, *, negative_slope: float = 0.01) -> Tensor:
 
 
 def sum(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
-    """The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree.
+    """The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree,
+    halves in f32.
 
       axes: the axes to reduce; all of them when left out
       keepdims: keep reduced axes with size 1
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(80, [x], [*_pack.optional(_pack.integers, axes), *_pack.boolean(keepdims)])
 
@@ -538,7 +540,7 @@ def mean(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool = Fals
       axes: the axes to reduce; all of them when left out
       keepdims: keep reduced axes with size 1
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(81, [x], [*_pack.optional(_pack.integers, axes), *_pack.boolean(keepdims)])
 
@@ -550,7 +552,7 @@ def prod(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool = Fals
       axes: the axes to reduce; all of them when left out
       keepdims: keep reduced axes with size 1
 
-    T: bool, u8, i8, i16, i32, i64, f32, f64.
+    T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(82, [x], [*_pack.optional(_pack.integers, axes), *_pack.boolean(keepdims)])
 
@@ -562,7 +564,7 @@ def max(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool = False
       axes: the axes to reduce; all of them when left out
       keepdims: keep reduced axes with size 1
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(83, [x], [*_pack.optional(_pack.integers, axes), *_pack.boolean(keepdims)])
 
@@ -574,7 +576,7 @@ def min(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool = False
       axes: the axes to reduce; all of them when left out
       keepdims: keep reduced axes with size 1
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(84, [x], [*_pack.optional(_pack.integers, axes), *_pack.boolean(keepdims)])
 
@@ -608,7 +610,7 @@ def argmax(x: Operand, axis: int | None = None, *, keepdims: bool = False) -> Te
       axis: left out: over the flattened tensor
       keepdims: keep reduced axes with size 1
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(87, [x], [*_pack.optional(_pack.integer, axis), *_pack.boolean(keepdims)])
 
@@ -620,7 +622,7 @@ def argmin(x: Operand, axis: int | None = None, *, keepdims: bool = False) -> Te
       axis: left out: over the flattened tensor
       keepdims: keep reduced axes with size 1
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(88, [x], [*_pack.optional(_pack.integer, axis), *_pack.boolean(keepdims)])
 
@@ -631,7 +633,7 @@ def logsumexp(x: Operand, *, axes: Sequence[int] | None = None, keepdims: bool =
       axes: the axes to reduce; all of them when left out
       keepdims: keep reduced axes with size 1
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(89, [x], [*_pack.optional(_pack.integers, axes), *_pack.boolean(keepdims)])
 
@@ -641,7 +643,7 @@ def softmax(x: Operand, axis: int = -1) -> Tensor:
 
       axis: that sums to 1
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(90, [x], [*_pack.integer(axis)])
 
@@ -651,7 +653,7 @@ def log_softmax(x: Operand, axis: int = -1) -> Tensor:
 
       axis: that sums to 1
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(91, [x], [*_pack.integer(axis)])
 
@@ -661,7 +663,7 @@ def cumsum(x: Operand, axis: int = -1) -> Tensor:
 
       axis: along which to sum
 
-    T: u8, i8, i16, i32, i64, f32, f64.
+    T: u8, i8, i16, i32, i64, f16, bf16, f32, f64.
     """
     return call(94, [x], [*_pack.integer(axis)])
 
@@ -676,9 +678,29 @@ def layer_norm(x: Operand, scale: Operand | None = None, bias: Operand | None = 
       axis: the first axis that is normalised; all after it are, too
       epsilon: added to the variance
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(95, [x, scale, bias], [*_pack.integer(axis), *_pack.real(epsilon)])
+
+
+def batch_norm(x: Operand, scale: Operand | None = None, bias: Operand | None = None,
+               mean: Operand | None = None, variance: Operand | None = None, *, training: bool = False,
+               epsilon: float = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, axis 1. In training mean and
+    (biased) variance are those of x over all other axes, of which there must be more than one value a
+    channel; else they are given (Ioffe and Szegedy 2015, arXiv:1502.03167).
+
+      x: [N, C, ...]
+      scale: [C]
+      bias: [C]
+      mean: [C], f32 beside an x of half precision, else of its dtype
+      variance: [C], as mean
+      training: normalises by the statistics of x instead of those given
+      epsilon: added to the variance
+
+    T: f16, bf16, f32, f64.
+    """
+    return call(97, [x, scale, bias, mean, variance], [*_pack.boolean(training), *_pack.real(epsilon)])
 
 
 def cross_entropy(logits: Operand, labels: Operand, *, reduction: Literal["mean", "sum", "none"] = "mean",
@@ -693,7 +715,7 @@ def cross_entropy(logits: Operand, labels: Operand, *, reduction: Literal["mean"
       ignore_index: rows with this label count neither in the loss nor in its mean
       label_smoothing: share of the target spread evenly over the classes, 0 to 1
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(100, [logits, labels], [*_pack.string(reduction),
                                         *_pack.optional(_pack.integer, ignore_index),
@@ -706,7 +728,7 @@ def mse_loss(prediction: Operand, target: Operand, *,
 
       reduction: over the rows
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(102, [prediction, target], [*_pack.string(reduction)])
 
@@ -998,11 +1020,12 @@ def dropout(x: Operand, p: float = 0.5) -> Tensor:
 
 
 def global_norm(xs: Sequence[Operand]) -> Tensor:
-    """The Euclidean norm over all elements of all tensors together, without overflow on the way.
+    """The Euclidean norm over all elements of all tensors together, without overflow on the way; f32 for half
+    precision.
 
       xs: tensors of any shape
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(163, [*xs], [])
 
@@ -1123,6 +1146,7 @@ for _function in (
     log_softmax,
     cumsum,
     layer_norm,
+    batch_norm,
     cross_entropy,
     mse_loss,
     matmul,

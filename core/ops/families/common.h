@@ -59,6 +59,14 @@ inline Value zero_derivative(const Value& t, const Value&, const Value&) { retur
 // known now, and as a scalar of `like`'s dtype where it is symbolic.
 Value size_value(const Value& like, const Dims& dims);
 
+// Half precision as f32, for what must not be rounded on the way: statistics, and results that
+// rules compute in several steps.
+inline Dtype wide_dtype(Dtype dtype) { return contains(kHalfSet, dtype) ? DLCORE_F32 : dtype; }
+inline Value as_dtype(const Value& x, Dtype dtype) {
+  return x.dtype() == dtype ? x : astype(x, dtype);
+}
+inline Value wide(const Value& x) { return as_dtype(x, wide_dtype(x.dtype())); }
+
 // Axes of a batched input: shifted past the examples axis.
 inline Ints shifted(std::span<const int64_t> axes) {
   Ints result;

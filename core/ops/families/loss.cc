@@ -38,7 +38,7 @@ Dims rows_of(Infer& r, int logits) {
 void infer_cross_entropy(Infer& r) {
   const Dims rows = rows_of(r, 0);
   r.set(0, r.dtype(0), r.attrs.text(0) == "none" ? rows : Dims{});
-  r.set(1, r.dtype(0), rows);
+  r.set(1, wide_dtype(r.dtype(0)), rows);
 }
 
 constexpr FixedList<AttrDef, 6> kCrossEntropyAttrs = {
@@ -58,10 +58,10 @@ constexpr OpDef op_cross_entropy = {
         "(1 - e) times that plus e times the mean over all classes. A mean over no rows is 0. A "
         "label out of range is "
         "OUT_OF_RANGE.",
-    .inputs = {in("logits", kFloatSet, "[N, C, ...] or [C]"), kLabels},
+    .inputs = {in("logits", kAnyFloatSet, "[N, C, ...] or [C]"), kLabels},
     .attrs = kCrossEntropyAttrs,
     .outputs = {out("loss", "T", "rank 0, or the shape of labels for reduction none"),
-                hidden_out("logsumexp", "of each row")},
+                hidden_out("logsumexp", "of each row, f32 for half precision")},
     .infer = infer_cross_entropy,
     .vjp =
         [](Vjp& r) {
@@ -74,7 +74,8 @@ constexpr OpDef op_cross_entropy = {
 
 // logits' gradient in ops: (softmax(logits) - target) * weight of the row * g.
 void compose_backward(Compose& r) {
-  const Value g = r.input(0), logits = r.input(1);
+  const Dtype dtype = r.input(1).dtype();
+  const Value g = wide(r.input(0)), logits = wide(r.input(1));
   const int axis = class_axis(logits.rank());
   const double smoothing = r.attrs.real(2);
   const Dim classes = logits.dim(axis);
@@ -96,7 +97,7 @@ void compose_backward(Compose& r) {
   }
   if (counted) row_g = where(counted, row_g, full_like(g, {}, 0));
   if (row_g.rank() > 0) row_g = expand_dims(row_g, axis);
-  r.set(0, (softmax(logits, axis) - target) * row_g);
+  r.set(0, as_dtype((softmax(logits, axis) - target) * row_g, dtype));
 }
 
 constexpr OpDef op_cross_entropy_backward = {
@@ -104,7 +105,8 @@ constexpr OpDef op_cross_entropy_backward = {
     .name = "cross_entropy_backward",
     .family = "loss",
     .doc = "Gradient of cross_entropy with respect to the logits.",
-    .inputs = {in("g", kFloatSet), in("logits", kFloatSet), kLabels, in("logsumexp", kFloatSet)},
+    .inputs = {in("g", kAnyFloatSet), in("logits", kAnyFloatSet), kLabels,
+               fixed_in("logsumexp", kFloatSet)},
     .attrs = kCrossEntropyAttrs,
     .traits = kHidden,
     .key_input = 1,
@@ -123,7 +125,7 @@ constexpr OpDef op_mse_loss = {
     .name = "mse_loss",
     .family = "loss",
     .doc = "(prediction - target)^2, averaged, summed, or as it is. A mean over nothing is 0.",
-    .inputs = {in("prediction", kFloatSet), in("target", kFloatSet)},
+    .inputs = {in("prediction", kAnyFloatSet), in("target", kAnyFloatSet)},
     .attrs = {kReduction},
     .infer =
         [](Infer& r) {
@@ -132,11 +134,13 @@ constexpr OpDef op_mse_loss = {
         },
     .compose =
         [](Compose& r) {
-          const Value squares = square(r.input(0) - r.input(1));
-          if (r.attrs.text(0) == "none") return r.set(0, squares);
+          const Dtype dtype = r.input(0).dtype();
+          const Value squares = square(wide(r.input(0)) - wide(r.input(1)));
+          if (r.attrs.text(0) == "none") return r.set(0, as_dtype(squares, dtype));
           const Value total = sum_all(squares);
-          if (r.attrs.text(0) == "sum") return r.set(0, total);
-          r.set(0, total / maximum(size_value(total, squares.dims()), weak(r.ctx, 1)));
+          if (r.attrs.text(0) == "sum") return r.set(0, as_dtype(total, dtype));
+          const Value count = maximum(size_value(total, squares.dims()), weak(r.ctx, 1));
+          r.set(0, as_dtype(total / count, dtype));
         },
 };
 

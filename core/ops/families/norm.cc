@@ -43,23 +43,24 @@ void infer_layer_norm(Infer& r) {
   }
   if (!(r.attrs.real(1) >= 0)) r.refuse("epsilon is {}, expected 0 or more", r.attrs.real(1));
   r.set(0, r.dtype(0), r.dims(0));
-  r.set(1, r.dtype(0), head(r.dims(0), axis));
-  r.set(2, r.dtype(0), head(r.dims(0), axis));
+  r.set(1, wide_dtype(r.dtype(0)), head(r.dims(0), axis));
+  r.set(2, wide_dtype(r.dtype(0)), head(r.dims(0), axis));
 }
 
 // Gradients that came to the hidden outputs, mean and 1/deviation, which second derivatives use.
 Value through_statistics(Vjp& r, int axis) {
   const Dims dims = r.input_dims(0);
-  const Value size = size_value(r.input(0), tail(dims, axis));
+  if (!r.g(1) && !r.g(2)) return {};
+  const Value x = wide(r.input(0)), size = size_value(x, tail(dims, axis));
   Value dx;
   if (r.g(1)) dx = broadcast_to(per_row(r.g(1), dims, axis) / size, dims);
   if (r.g(2)) {
     const Value rstd = per_row(r.output(2), dims, axis), mean = per_row(r.output(1), dims, axis);
     const Value slope = per_row(r.g(2), dims, axis) * rstd * square(rstd) / size;
-    const Value part = -((r.input(0) - mean) * slope);
+    const Value part = -((x - mean) * slope);
     dx = dx ? dx + part : part;
   }
-  return dx;
+  return as_dtype(dx, r.input_dtype(0));
 }
 
 constexpr OpDef op_layer_norm = {
@@ -70,11 +71,11 @@ constexpr OpDef op_layer_norm = {
         "(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on, with "
         "the biased variance "
         "(Ba et al. 2016, arXiv:1607.06450).",
-    .inputs = {in("x", kFloatSet),
-               optional_in("scale", kFloatSet, "the shape of the normalised axes"),
-               optional_in("bias", kFloatSet, "the shape of the normalised axes")},
+    .inputs = {in("x", kAnyFloatSet),
+               optional_in("scale", kAnyFloatSet, "the shape of the normalised axes"),
+               optional_in("bias", kAnyFloatSet, "the shape of the normalised axes")},
     .attrs = {kAxis, float_attr("epsilon", "added to the variance", 1e-5)},
-    .outputs = {out(), hidden_out("mean"), hidden_out("rstd")},
+    .outputs = {out(), hidden_out("mean", "f32 for half precision"), hidden_out("rstd")},
     .infer = infer_layer_norm,
     .vjp =
         [](Vjp& r) {
@@ -100,30 +101,36 @@ constexpr OpDef op_layer_norm = {
           const bool affine = (r.has(1) && r.batched(1)) || (r.has(2) && r.batched(2));
           const int rank = r.logical_rank(0);
           const int64_t axis = normal_axis("layer_norm", "axis", r.attrs.number(0), rank) + 1;
-          const Value x = r.with_examples(0);
+          const Dtype dtype = r.input(0).dtype();
+          // Scaled and shifted afterwards: halves must not be rounded before.
+          const Value x = affine ? wide(r.with_examples(0)) : r.with_examples(0);
           const Attrs attrs = Attrs().number(axis).real(r.attrs.real(1));
           const std::vector<Value> inputs =
               affine ? std::vector<Value>{x}
                      : std::vector<Value>{x, r.has(1) ? r.input(1) : Value(),
                                           r.has(2) ? r.input(2) : Value()};
           std::vector<Value> y = call_all(kLayerNorm, inputs, attrs, 3);
-          if (affine && r.has(1)) y[0] = y[0] * r.aligned(1, rank);
-          if (affine && r.has(2)) y[0] = y[0] + r.aligned(2, rank);
+          if (affine && r.has(1)) y[0] = y[0] * wide(r.aligned(1, rank));
+          if (affine && r.has(2)) y[0] = y[0] + wide(r.aligned(2, rank));
+          y[0] = as_dtype(y[0], dtype);
           for (int i = 0; i < 3; ++i) r.set(i, y[static_cast<size_t>(i)]);
         },
 };
 
 // With xhat = (x - mean) rstd and gs = g scale: dx = rstd (gs - mean(gs) - xhat mean(gs xhat)).
 void compose_backward(Compose& r) {
-  const Value g = r.input(0), x = r.input(1);
+  const Value g = wide(r.input(0)), x = wide(r.input(1));
+  const Dtype dtype = r.input(1).dtype();
   const int axis = normal_axis("layer_norm", "axis", r.attrs.number(0), x.rank());
   const Ints rows = axes_between(0, axis), features = axes_between(axis, x.rank());
   const Value rstd = per_row(r.input(4), x.dims(), axis);
   const Value xhat = (x - per_row(r.input(3), x.dims(), axis)) * rstd;
-  const Value gs = r.has(2) ? g * r.input(2) : g;
-  r.set(0, rstd * (gs - mean_keeping(gs, features) - xhat * mean_keeping(gs * xhat, features)));
-  r.set(1, sum(g * xhat, rows, false));
-  r.set(2, sum(g, rows, false));
+  const Value gs = r.has(2) ? g * wide(r.input(2)) : g;
+  const Value dx =
+      rstd * (gs - mean_keeping(gs, features) - xhat * mean_keeping(gs * xhat, features));
+  r.set(0, as_dtype(dx, dtype));
+  r.set(1, as_dtype(sum(g * xhat, rows, false), dtype));
+  r.set(2, as_dtype(sum(g, rows, false), dtype));
 }
 
 constexpr OpDef op_layer_norm_backward = {
@@ -131,8 +138,8 @@ constexpr OpDef op_layer_norm_backward = {
     .name = "layer_norm_backward",
     .family = "norm",
     .doc = "Gradients of layer_norm with respect to x, scale and bias.",
-    .inputs = {in("g", kFloatSet), in("x", kFloatSet), optional_in("scale", kFloatSet),
-               in("mean", kFloatSet), in("rstd", kFloatSet)},
+    .inputs = {in("g", kAnyFloatSet), in("x", kAnyFloatSet), optional_in("scale", kAnyFloatSet),
+               fixed_in("mean", kFloatSet), fixed_in("rstd", kFloatSet)},
     .attrs = {kAxis},
     .outputs = {out("dx"), out("dscale"), out("dbias")},
     .traits = kHidden,

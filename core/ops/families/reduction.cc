@@ -83,9 +83,9 @@ constexpr OpDef reduction(int32_t number, const char* name, DtypeSet dtypes, voi
 }
 
 constexpr OpDef make_sum() {
-  OpDef op = reduction(kSum, "sum", kPlainSet, infer_accumulated,
+  OpDef op = reduction(kSum, "sum", kAllSet, infer_accumulated,
                        "The sum; 0 over nothing. Booleans and integers are summed as i64, floats "
-                       "in blocks over a fixed tree.");
+                       "in blocks over a fixed tree, halves in f32.");
   op.outputs = {out("y", "T, i64 for booleans and integers")};
   op.traits = kLinear;
   op.vjp = [](Vjp& r) { r.set(0, spread(r.g(), r.input_dims(0), axes_of(r, r.rank()))); };
@@ -101,12 +101,13 @@ Dims reduced_sizes(const Dims& dims, const Ints& axes) {
 
 constexpr OpDef make_mean() {
   OpDef op =
-      reduction(kMean, "mean", kFloatSet, infer_same, "The arithmetic mean; NaN over nothing.");
+      reduction(kMean, "mean", kAnyFloatSet, infer_same, "The arithmetic mean; NaN over nothing.");
   op.traits = kLinear;
   op.vjp = [](Vjp& r) {
     const Ints axes = axes_of(r, r.rank());
-    const Value share = r.g() / size_value(r.g(), reduced_sizes(r.input_dims(0), axes));
-    r.set(0, spread(share, r.input_dims(0), axes));
+    const Value g = wide(r.g());  // f16 does not hold every count
+    const Value share = g / size_value(g, reduced_sizes(r.input_dims(0), axes));
+    r.set(0, spread(as_dtype(share, r.input_dtype(0)), r.input_dims(0), axes));
   };
   return op;
 }
@@ -162,7 +163,7 @@ Value product_of_others_by_rows(const Value& x, const Ints& axes) {
 
 constexpr OpDef make_prod() {
   OpDef op = reduction(
-      kProd, "prod", kPlainSet, infer_accumulated,
+      kProd, "prod", kAllSet, infer_accumulated,
       "The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where "
       "the gradient itself is differentiated it takes memory for n^2 products of n factors.");
   op.outputs = {out("y", "T, i64 for booleans and integers")};
@@ -180,8 +181,9 @@ constexpr OpDef op_prod = make_prod();
 
 // The gradient is shared evenly by the elements that equal the extreme.
 Value extreme_share(const Value& x, const Value& y, const Ints& axes) {
-  const Value hit = astype(equal(x, with_reduced_axes(y, x.dims(), axes)), x.dtype());
-  return hit / sum(hit, axes, true);
+  const Value equals = equal(x, with_reduced_axes(y, x.dims(), axes));
+  const Value hit = astype(equals, wide_dtype(x.dtype()));
+  return as_dtype(hit / sum(hit, axes, true), x.dtype());
 }
 
 void extreme_vjp(Vjp& r) {
@@ -195,7 +197,7 @@ void extreme_jvp(Jvp& r) {
 }
 
 constexpr OpDef extreme(int32_t number, const char* name, const char* doc) {
-  OpDef op = reduction(number, name, kNumericSet, infer_extreme, doc);
+  OpDef op = reduction(number, name, kAnyNumericSet, infer_extreme, doc);
   op.vjp = extreme_vjp;
   op.saves = saves_xy;
   op.jvp = extreme_jvp;
@@ -261,7 +263,7 @@ constexpr OpDef arg_reduction(int32_t number, const char* name, const char* doc)
       .name = name,
       .family = "reduction",
       .doc = doc,
-      .inputs = {in("x", kNumericSet)},
+      .inputs = {in("x", kAnyNumericSet)},
       .attrs = {positional(optional(int_attr("axis", "left out: over the flattened tensor"))),
                 kKeepdims},
       .outputs = {out("y", "i64")},
@@ -286,7 +288,7 @@ Value softmax_of(const Value& x, const Value& y, const Ints& axes) {
 
 constexpr OpDef make_logsumexp() {
   OpDef op = reduction(
-      kLogsumexp, "logsumexp", kFloatSet, infer_same,
+      kLogsumexp, "logsumexp", kAnyFloatSet, infer_same,
       "log(sum(exp(x))), without overflow; -inf, with gradient 0, over nothing but -inf.");
   op.vjp = [](Vjp& r) {
     const Ints axes = axes_of(r, r.rank());
@@ -306,7 +308,7 @@ constexpr OpDef op_cumsum = {
     .name = "cumsum",
     .family = "reduction",
     .doc = "Running sums along an axis, each including its own element. Integers wrap.",
-    .inputs = {in("x", kNumericSet)},
+    .inputs = {in("x", kAnyNumericSet)},
     .attrs = {positional(int_attr("axis", "along which to sum", -1))},
     .traits = kLinear,
     .infer =
@@ -318,7 +320,9 @@ constexpr OpDef op_cumsum = {
     .vjp =
         [](Vjp& r) {
           const int64_t axis[] = {r.attrs.number(0)};
-          r.set(0, sum(r.g(), axis, true) - call(kCumsum, {r.g()}, r.attrs.words()) + r.g());
+          const Value g = wide(r.g());
+          const Value others = sum(g, axis, true) - call(kCumsum, {g}, r.attrs.words());
+          r.set(0, as_dtype(others + g, r.input_dtype(0)));
         },
     .batch =
         [](Batch& r) {
