@@ -6,17 +6,17 @@
 
 namespace dlcore {
 
-extern const LayerFamily activation_layers, container_layers, linear_layers, normalization_layers,
-    regularization_layers, shape_layers;
+extern const LayerFamily activation_layers, container_layers, convolution_layers, linear_layers,
+    normalization_layers, regularization_layers, shape_layers;
 
 namespace {
 
-constexpr size_t kLayers = 14;
+constexpr size_t kLayers = 15;
 
 std::array<const LayerDef*, kLayers> collect() {
   std::array<const LayerDef*, kLayers> all{};
   size_t n = 0;
-  for (LayerFamily family : {activation_layers, container_layers, linear_layers,
+  for (LayerFamily family : {activation_layers, container_layers, convolution_layers, linear_layers,
                              normalization_layers, regularization_layers, shape_layers}) {
     for (const LayerDef* layer : family) all.at(n++) = layer;
   }

@@ -11,9 +11,9 @@ namespace {
 class Catalogue : public ApiTest {};
 
 TEST_F(Catalogue, LayersKeepTheirNumbers) {
-  const char* names[] = {"Linear",  "Sequential", "ReLU",      "GELU",    "SiLU",
-                         "Sigmoid", "Tanh",       "LeakyReLU", "Softmax", "LogSoftmax",
-                         "Flatten", "Dropout",    "LayerNorm", "Identity"};
+  const char* names[] = {"Linear",  "Sequential", "ReLU",      "GELU",     "SiLU",
+                         "Sigmoid", "Tanh",       "LeakyReLU", "Softmax",  "LogSoftmax",
+                         "Flatten", "Dropout",    "LayerNorm", "Identity", "Conv2d"};
   int32_t number = 1;
   for (const char* name : names) {
     EXPECT_EQ(dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_LAYERS, name), number++) << name;

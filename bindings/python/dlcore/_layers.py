@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Sequence
 
 from . import _pack
 from ._module import Module
@@ -24,6 +24,7 @@ __all__ = [
     "Dropout",
     "LayerNorm",
     "Identity",
+    "Conv2d",
 ]
 
 
@@ -167,3 +168,33 @@ class Identity(Module):
 
     def __init__(self) -> None:
         super().__init__(14, [], [])
+
+
+class Conv2d(Module):
+    """Two-dimensional convolution, plus the bias: the op conv2d.
+
+    x is [N, in_channels, H, W], the result [N, out_channels, OH, OW].
+
+      in_channels: channels of x
+      out_channels: channels of the result
+      kernel: its rows and columns, or one number for both
+      stride: steps of the window: rows and columns, or one for both; 1
+      padding: zeros around x: one number, [rows, columns] or [top, left, bottom, right]; 0
+      dilation: distance of the kernel's elements in x: rows and columns, or one for both; 1
+      groups: into which channels of x and of the result are split
+      bias: whether a bias is added
+      auto_pad: instead of padding, as of the op conv2d
+      init: how the weight starts; fan_in is in_channels / groups times the kernel's elements. default:
+      uniform in +-1/sqrt(fan_in), and the bias too; with the others the bias starts at zero
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, kernel: Sequence[int], *,
+                 stride: Sequence[int] | None = None, padding: Sequence[int] | None = None,
+                 dilation: Sequence[int] | None = None, groups: int = 1, bias: bool = True,
+                 auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none",
+                 init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default") -> None:
+        super().__init__(15, [], [*_pack.integer(in_channels), *_pack.integer(out_channels),
+                                  *_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                                  *_pack.optional(_pack.integers, padding),
+                                  *_pack.optional(_pack.integers, dilation), *_pack.integer(groups),
+                                  *_pack.boolean(bias), *_pack.string(auto_pad), *_pack.string(init)])

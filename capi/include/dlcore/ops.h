@@ -1312,6 +1312,82 @@ static inline dlcore_tensor *dlcore_linear(dlcore_context *ctx, dlcore_tensor *x
   return dlcore_op_call3(ctx, 111, x, weight, bias, NULL, 0);
 }
 
+/* ---- Convolution ----------------------------------------------------------------------------- */
+
+enum {
+  DLCORE_CONV2D_AUTO_PAD_NONE = 0,
+  DLCORE_CONV2D_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_CONV2D_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_CONV2D_AUTO_PAD_VALID = 3
+};
+/* y[n, o, i, j] = bias[o] + sum over c, a, b of weight[o, c, a, b] * x[n, C' + c, i stride - top + a
+ * dilation, j stride - left + b dilation], zero outside x, where C' is the first channel of the group of o.
+ * OH is (H + top + bottom - (KH - 1) dilation - 1) / stride + 1, rounded down, and OW likewise. As Conv of
+ * ONNX.
+ *   x: [N, C, H, W]
+ *   weight: [O, C / groups, KH, KW]
+ *   bias: [O]
+ * Op 112; T: f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_conv2d(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
+                                           dlcore_tensor *bias) {
+  return dlcore_op_call3(ctx, 112, x, weight, bias, NULL, 0);
+}
+
+typedef struct dlcore_conv2d_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; 1 */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* zeros around x: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t has_dilation;
+  int32_t n_dilation;
+  int64_t dilation[16]; /* distance of the kernel's elements in x: rows and columns, or one for both; 1 */
+  int64_t groups; /* default 1; into which channels of x and of the result are split */
+  int32_t auto_pad; /* default none; instead of padding. same_upper, same_lower: so many zeros that OH is H / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none */
+} dlcore_conv2d_options;
+
+static inline void dlcore_conv2d_options_init(dlcore_conv2d_options *options, size_t size) {
+  dlcore_conv2d_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.groups = 1;
+  o.auto_pad = DLCORE_CONV2D_AUTO_PAD_NONE;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_conv2d with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_conv2d_ex(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
+                                              dlcore_tensor *bias, const dlcore_conv2d_options *options) {
+  dlcore_conv2d_options o;
+  int64_t words[106];
+  int32_t n_words = 0;
+  dlcore_conv2d_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "conv2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: n_dilation", o.n_dilation, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: auto_pad", o.auto_pad, 3)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.has_dilation != 0;
+  if (o.has_dilation) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.dilation, o.n_dilation);
+  }
+  words[n_words++] = o.groups;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  return dlcore_op_call3(ctx, 112, x, weight, bias, words, n_words);
+}
+
 /* ---- Views ----------------------------------------------------------------------------------- */
 
 /* The same elements in row-major order with another shape; one size may be -1, for what is left. A view where
@@ -2113,6 +2189,107 @@ static inline dlcore_module *dlcore_layer_norm_layer_ex(dlcore_context *ctx, int
 /* x as it is. */
 static inline dlcore_module *dlcore_identity_layer(dlcore_context *ctx) {
   return dlcore_module_create(ctx, 14, NULL, 0, NULL, 0);
+}
+
+enum {
+  DLCORE_CONV2D_LAYER_AUTO_PAD_NONE = 0,
+  DLCORE_CONV2D_LAYER_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_CONV2D_LAYER_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_CONV2D_LAYER_AUTO_PAD_VALID = 3
+};
+enum {
+  DLCORE_CONV2D_LAYER_INIT_DEFAULT = 0,
+  DLCORE_CONV2D_LAYER_INIT_HE_UNIFORM = 1,
+  DLCORE_CONV2D_LAYER_INIT_HE_NORMAL = 2,
+  DLCORE_CONV2D_LAYER_INIT_XAVIER_UNIFORM = 3,
+  DLCORE_CONV2D_LAYER_INIT_XAVIER_NORMAL = 4,
+  DLCORE_CONV2D_LAYER_INIT_ZEROS = 5
+};
+/* Two-dimensional convolution, plus the bias: the op conv2d.
+ *
+ * x is [N, in_channels, H, W], the result [N, out_channels, OH, OW].
+ *   in_channels: channels of x
+ *   out_channels: channels of the result
+ *   kernel: its rows and columns, or one number for both */
+static inline dlcore_module *dlcore_conv2d_layer(dlcore_context *ctx, int64_t in_channels,
+                                                 int64_t out_channels, const int64_t *kernel,
+                                                 int32_t n_kernel) {
+  int64_t words[35];
+  int32_t n_words = 0;
+  if (!dlcore_ops_is_list(ctx, "Conv2d: kernel", kernel, n_kernel, 32)) return NULL;
+  words[n_words++] = in_channels;
+  words[n_words++] = out_channels;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  return dlcore_module_create(ctx, 15, NULL, 0, words, n_words);
+}
+
+typedef struct dlcore_conv2d_layer_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; 1 */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* zeros around x: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t has_dilation;
+  int32_t n_dilation;
+  int64_t dilation[16]; /* distance of the kernel's elements in x: rows and columns, or one for both; 1 */
+  int64_t groups; /* default 1; into which channels of x and of the result are split */
+  uint8_t bias; /* default true; whether a bias is added */
+  int32_t auto_pad; /* default none; instead of padding, as of the op conv2d */
+  int32_t init; /* default default; how the weight starts; fan_in is in_channels / groups times the kernel's elements. default: uniform in +-1/sqrt(fan_in), and the bias too; with the others the bias starts at zero */
+} dlcore_conv2d_layer_options;
+
+static inline void dlcore_conv2d_layer_options_init(dlcore_conv2d_layer_options *options, size_t size) {
+  dlcore_conv2d_layer_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.groups = 1;
+  o.bias = 1;
+  o.auto_pad = DLCORE_CONV2D_LAYER_AUTO_PAD_NONE;
+  o.init = DLCORE_CONV2D_LAYER_INIT_DEFAULT;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_conv2d_layer with every attribute; NULL options are the defaults. */
+static inline dlcore_module *dlcore_conv2d_layer_ex(dlcore_context *ctx, int64_t in_channels,
+                                                    int64_t out_channels, const int64_t *kernel,
+                                                    int32_t n_kernel,
+                                                    const dlcore_conv2d_layer_options *options) {
+  dlcore_conv2d_layer_options o;
+  int64_t words[145];
+  int32_t n_words = 0;
+  dlcore_conv2d_layer_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "Conv2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_is_list(ctx, "Conv2d: kernel", kernel, n_kernel, 32)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: n_dilation", o.n_dilation, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: auto_pad", o.auto_pad, 3)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: init", o.init, 5)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  static const char *const init_names[] = {"default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"};
+  words[n_words++] = in_channels;
+  words[n_words++] = out_channels;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.has_dilation != 0;
+  if (o.has_dilation) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.dilation, o.n_dilation);
+  }
+  words[n_words++] = o.groups;
+  words[n_words++] = o.bias != 0;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  n_words = dlcore_ops_put_string(words, n_words, init_names[o.init]);
+  return dlcore_module_create(ctx, 15, NULL, 0, words, n_words);
 }
 
 /* ---- Optimizers ------------------------------------------------------------------------------ */
