@@ -7,6 +7,7 @@
 #include <new>
 #include <vector>
 
+#include "backends/cpu/convolution/convolution.h"
 #include "backends/cpu/create/create.h"
 #include "backends/cpu/elementwise/elementwise.h"
 #include "backends/cpu/indexing/indexing.h"
@@ -49,6 +50,8 @@ constexpr KernelFile kKernelFiles[] = {
     global_norm_kernels,
     matmul_kernels,
     integer_matmul_kernels,
+    correlate_kernels,
+    weight_gradient_kernels,
     concat_kernels,
     place_kernels,
     one_hot_kernels,

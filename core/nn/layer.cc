@@ -6,19 +6,19 @@
 
 namespace dlcore {
 
-extern const LayerFamily activation_layers, container_layers, embedding_layers, linear_layers,
-    normalization_layers, pooling_layers, regularization_layers, shape_layers;
+extern const LayerFamily activation_layers, container_layers, convolution_layers, embedding_layers,
+    linear_layers, normalization_layers, pooling_layers, regularization_layers, shape_layers;
 
 namespace {
 
-constexpr size_t kLayers = 19;
+constexpr size_t kLayers = 20;
 
 std::array<const LayerDef*, kLayers> collect() {
   std::array<const LayerDef*, kLayers> all{};
   size_t n = 0;
   for (LayerFamily family :
-       {activation_layers, container_layers, embedding_layers, linear_layers, normalization_layers,
-        pooling_layers, regularization_layers, shape_layers}) {
+       {activation_layers, container_layers, convolution_layers, embedding_layers, linear_layers,
+        normalization_layers, pooling_layers, regularization_layers, shape_layers}) {
     for (const LayerDef* layer : family) all.at(n++) = layer;
   }
   std::ranges::sort(all, {}, [](const LayerDef* layer) { return layer->number; });

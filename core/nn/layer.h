@@ -57,7 +57,7 @@ struct LayerDef {
   const char* name = "";
   const char* function = "";  // what the typed function is called
   const char* doc = "";
-  FixedList<AttrDef, 6> attrs{};
+  FixedList<AttrDef, 10> attrs{};
   Children children = Children::kNone;
   FixedList<LayerVariable, 4> variables{};
 

@@ -60,6 +60,8 @@ constexpr OpHint kHints[] = {
     {"mm", "matmul"},
     {"bmm", "matmul"},
     {"dot", "matmul"},
+    {"conv", "conv2d"},
+    {"convolution", "conv2d"},
     {"gemm", "matmul"},
     {"eq", "equal"},
     {"ne", "not_equal"},

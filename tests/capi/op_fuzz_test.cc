@@ -43,7 +43,7 @@ class OpFuzzTest : public ApiTest {
   }
 
   void make_inputs() {
-    const Shape shapes[] = {{}, {1}, {3}, {0}, {2, 3}, {3, 2}, {0, 4}, {2, 3, 4}, {1, 1, 1, 2, 2}};
+    const Shape shapes[] = {{}, {1}, {3}, {0}, {2, 3}, {3, 2}, {0, 4}, {2, 3, 4}, {1, 1, 2, 2}};
     for (dlcore_dtype d = DLCORE_BOOL; d <= DLCORE_F64; ++d) {
       for (const Shape& shape : shapes) {
         int64_t count = 1;

@@ -202,8 +202,10 @@ inline dlcore_status run(const TargetKernels& table, Call& call, const std::vect
   launch.n_words = static_cast<int32_t>(call.attrs.size());
   launch.failure = &failure;
   const uint64_t bytes = kernel->workspace != nullptr ? kernel->workspace(&launch) : 0;
-  const auto workspace = std::make_unique<double[]>(bytes / 8 + 1);
-  launch.workspace = workspace.get();
+  constexpr uintptr_t kAlignment = 64;  // as of a device's memory
+  const auto workspace = std::make_unique<char[]>(bytes + kAlignment);
+  launch.workspace = reinterpret_cast<void*>(
+      (reinterpret_cast<uintptr_t>(workspace.get()) + kAlignment - 1) & ~(kAlignment - 1));
   Queue queue;
   queue.pool = pool;
   const dlcore_status status = kernel->launch(&queue, &launch);

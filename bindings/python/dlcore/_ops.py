@@ -82,6 +82,7 @@ __all__ = [
     "mse_loss",
     "matmul",
     "linear",
+    "conv2d",
     "reshape",
     "permute_dims",
     "slice",
@@ -760,6 +761,32 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> Tensor:
     return call(111, [x, weight, bias], [])
 
 
+def conv2d(x: Operand, weight: Operand, bias: Operand | None = None, *, stride: Sequence[int] | None = None,
+           padding: Sequence[int] | None = None, dilation: Sequence[int] | None = None, groups: int = 1,
+           auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> Tensor:
+    """y[n, o, i, j] = bias[o] + sum over c, a, b of weight[o, c, a, b] * x[n, C' + c, i stride - top + a
+    dilation, j stride - left + b dilation], zero outside x, where C' is the first channel of the group of o.
+    OH is (H + top + bottom - (KH - 1) dilation - 1) / stride + 1, rounded down, and OW likewise. As Conv of
+    ONNX.
+
+      x: [N, C, H, W]
+      weight: [O, C / groups, KH, KW]
+      bias: [O]
+      stride: steps of the window: rows and columns, or one for both; 1
+      padding: zeros around x: one number, [rows, columns] or [top, left, bottom, right]; 0
+      dilation: distance of the kernel's elements in x: rows and columns, or one for both; 1
+      groups: into which channels of x and of the result are split
+      auto_pad: instead of padding. same_upper, same_lower: so many zeros that OH is H / stride rounded up, an
+      odd one at the end (upper) or in front (lower); valid: none
+
+    T: f32, f64.
+    """
+    return call(112, [x, weight, bias], [*_pack.optional(_pack.integers, stride),
+                                         *_pack.optional(_pack.integers, padding),
+                                         *_pack.optional(_pack.integers, dilation), *_pack.integer(groups),
+                                         *_pack.string(auto_pad)])
+
+
 def reshape(x: Operand, shape: Sequence[int]) -> Tensor:
     """The same elements in row-major order with another shape; one size may be -1, for what is left. A view
     where the strides allow it.
@@ -1151,6 +1178,7 @@ for _function in (
     mse_loss,
     matmul,
     linear,
+    conv2d,
     reshape,
     permute_dims,
     slice,

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of source channels with zeros around them, in which the elements that one tap meets for
+// consecutive elements of the result are consecutive. Also short copies between such lines.
+#if defined(DLCORE_CPU_CONVOLUTION_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef DLCORE_CPU_CONVOLUTION_PLANES_INL_H_
+#undef DLCORE_CPU_CONVOLUTION_PLANES_INL_H_
+#else
+#define DLCORE_CPU_CONVOLUTION_PLANES_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "backends/cpu/convolution/geometry.h"
+#include "backends/cpu/matmul/tile-inl.h"
+#include "core/base/half.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dlcore::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// What elements stored as S are computed in.
+template <class S>
+using Wide = std::conditional_t<std::is_same_v<S, double>, double, float>;
+
+template <class S>
+HWY_INLINE Wide<S> widened(S value) {
+  if constexpr (std::is_same_v<S, Wide<S>>) {
+    return value;
+  } else {
+    return to_float(value);
+  }
+}
+
+template <class S>
+HWY_INLINE S narrowed(Wide<S> value) {
+  if constexpr (std::is_same_v<S, Half>) {
+    return half_from(value);
+  } else if constexpr (std::is_same_v<S, BFloat16>) {
+    return bfloat16_from(value);
+  } else {
+    return value;
+  }
+}
+
+// A vector of N lanes, or as many as there are.
+template <class T, int64_t N>
+using UpTo = hn::CappedTag<T, static_cast<size_t>(N)>;
+
+// Short runs, for which a call of memcpy costs more than the copy. Each step halves the vector.
+template <int64_t N, class T>
+HWY_INLINE void copy_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
+  if constexpr (N >= 1) {
+    if (n >= N) {
+      const UpTo<T, N> d;
+      hn::StoreU(hn::LoadU(d, from), d, to);
+      to += N;
+      from += N;
+      n -= N;
+    }
+    copy_rest<N / 2>(to, from, n);
+  }
+}
+
+template <class T>
+HWY_INLINE void copy_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
+  const Full<T> d;
+  for (; n >= kLanes<T>; n -= kLanes<T>, to += kLanes<T>, from += kLanes<T>) {
+    hn::StoreU(hn::LoadU(d, from), d, to);
+  }
+  copy_rest<kLanes<T> / 2>(to, from, n);
+}
+
+// to[i] = from[i] + added.
+template <int64_t N, class T>
+HWY_INLINE void add_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, T added, int64_t n) {
+  if constexpr (N >= 1) {
+    if (n >= N) {
+      const UpTo<T, N> d;
+      hn::StoreU(hn::Add(hn::LoadU(d, from), hn::Set(d, added)), d, to);
+      to += N;
+      from += N;
+      n -= N;
+    }
+    add_rest<N / 2>(to, from, added, n);
+  }
+}
+
+template <class T>
+HWY_INLINE void add_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, T added, int64_t n) {
+  const Full<T> d;
+  const auto bias = hn::Set(d, added);
+  for (; n >= kLanes<T>; n -= kLanes<T>, to += kLanes<T>, from += kLanes<T>) {
+    hn::StoreU(hn::Add(hn::LoadU(d, from), bias), d, to);
+  }
+  add_rest<kLanes<T> / 2>(to, from, added, n);
+}
+
+// Elements `step` apart, one after the other.
+template <class S>
+HWY_INLINE void copy_widened(Wide<S>* HWY_RESTRICT to, const S* HWY_RESTRICT from, int64_t step,
+                             int64_t n) {
+  if constexpr (std::is_same_v<S, Wide<S>>) {
+    if (step == 1) return copy_run(to, from, n);
+  }
+  for (int64_t i = 0; i < n; ++i) to[i] = widened(from[i * step]);
+}
+
+// A channel of the source: where its elements lie.
+template <class S>
+struct Channel {
+  const S* data;
+  int64_t row;
+  int64_t col;
+};
+
+// Elements of a phase that lie in the source.
+struct Inside {
+  int64_t begin;
+  int64_t end;
+
+  static Inside of(const TapAxis& axis, int64_t phase) {
+    const int64_t at = axis.position(phase);
+    const auto reach = [&axis](int64_t distance) {  // elements before that distance
+      if (distance <= 0) return int64_t{0};
+      return std::min(axis.length(), (distance - 1) / axis.step + 1);
+    };
+    const int64_t begin = reach(-at);
+    return {begin, std::max(begin, reach(axis.source - at))};
+  }
+};
+
+// The planes of one channel.
+template <class S>
+void fill_planes(Wide<S>* to, const Channel<S>& from, const TapAxis& rows, const TapAxis& cols,
+                 const PlaneLayout& layout) {
+  std::memset(to, 0, static_cast<size_t>(layout.plane) * sizeof(Wide<S>));
+  for (int64_t p = 0; p < rows.phases(); ++p) {
+    const Inside in_rows = Inside::of(rows, p);
+    for (int64_t q = 0; q < cols.phases(); ++q, to += layout.phase) {
+      const Inside in_cols = Inside::of(cols, q);
+      const int64_t n = in_cols.end - in_cols.begin;
+      if (n == 0) continue;
+      const int64_t col = cols.position(q) + in_cols.begin * cols.step;
+      for (int64_t r = in_rows.begin; r < in_rows.end; ++r) {
+        const int64_t row = rows.position(p) + r * rows.step;
+        copy_widened(to + r * layout.pitch + in_cols.begin,
+                     from.data + row * from.row + col * from.col, cols.step * from.col, n);
+      }
+    }
+  }
+}
+
+// One element: 0 outside of the source.
+template <class S>
+HWY_INLINE Wide<S> element_at(const Channel<S>& from, const TapAxis& rows, const TapAxis& cols,
+                              int64_t row, int64_t col) {
+  const bool inside = row >= 0 && row < rows.source && col >= 0 && col < cols.source;
+  return inside ? widened(from.data[row * from.row + col * from.col]) : Wide<S>(0);
+}
+
+}  // namespace
+}  // namespace dlcore::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
