@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "backends/cpu/elementwise/driver.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -24,9 +24,12 @@ __all__ = [
     "Dropout",
     "LayerNorm",
     "Identity",
+    "Conv2d",
     "MaxPool2d",
     "AvgPool2d",
     "Embedding",
+    "BatchNorm",
+    "Unflatten",
 ]
 
 
@@ -172,6 +175,36 @@ class Identity(Module):
         super().__init__(14, [], [])
 
 
+class Conv2d(Module):
+    """Two-dimensional convolution, plus the bias: the op conv2d.
+
+    x is [N, in_channels, H, W], the result [N, out_channels, OH, OW].
+
+      in_channels: channels of x
+      out_channels: channels of the result
+      kernel: its rows and columns, or one number for both
+      stride: steps of the window: rows and columns, or one for both; 1
+      padding: zeros around x: one number, [rows, columns] or [top, left, bottom, right]; 0
+      dilation: distance of the kernel's elements in x: rows and columns, or one for both; 1
+      groups: into which channels of x and of the result are split
+      bias: whether a bias is added
+      auto_pad: instead of padding, as of the op conv2d
+      init: how the weight starts; fan_in is in_channels / groups times the kernel's elements. default:
+      uniform in +-1/sqrt(fan_in), and the bias too; with the others the bias starts at zero
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, kernel: Sequence[int], *,
+                 stride: Sequence[int] | None = None, padding: Sequence[int] | None = None,
+                 dilation: Sequence[int] | None = None, groups: int = 1, bias: bool = True,
+                 auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none",
+                 init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default") -> None:
+        super().__init__(15, [], [*_pack.integer(in_channels), *_pack.integer(out_channels),
+                                  *_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                                  *_pack.optional(_pack.integers, padding),
+                                  *_pack.optional(_pack.integers, dilation), *_pack.integer(groups),
+                                  *_pack.boolean(bias), *_pack.string(auto_pad), *_pack.string(init)])
+
+
 class MaxPool2d(Module):
     """The largest element of each window.
 
@@ -234,3 +267,37 @@ class Embedding(Module):
     def __init__(self, num_embeddings: int, embedding_dim: int, *, padding_idx: int | None = None) -> None:
         super().__init__(18, [], [*_pack.integer(num_embeddings), *_pack.integer(embedding_dim),
                                   *_pack.optional(_pack.integer, padding_idx)])
+
+
+class BatchNorm(Module):
+    """Normalises each channel, axis 1, to mean 0 and variance 1, then scales and shifts it.
+
+    x is [N, features, ...]. In training the mean and the (biased) variance are those of x, and the running
+    ones become (1 - momentum) times themselves plus momentum times those, of which the variance is then the
+    unbiased one; in inference the running ones are used. The running statistics change when the layer has
+    been computed, even when a later part of the step fails; in a captured graph they change with everything
+    else that a run assigns. Ioffe and Szegedy 2015 (arXiv:1502.03167).
+
+      features: size of axis 1 of x
+      momentum: share of the batch in the running statistics
+      epsilon: added to the variance
+      affine: whether the result is scaled and shifted
+    """
+
+    def __init__(self, features: int, *, momentum: float = 0.1, epsilon: float = 1e-05,
+                 affine: bool = True) -> None:
+        super().__init__(19, [], [*_pack.integer(features), *_pack.real(momentum), *_pack.real(epsilon),
+                                  *_pack.boolean(affine)])
+
+
+class Unflatten(Module):
+    """Splits one axis into several.
+
+    With axis 1 and sizes [1, 28, 28], [N, 784] becomes [N, 1, 28, 28].
+
+      axis: the axis that is split
+      sizes: of the new axes; their product is the axis's size
+    """
+
+    def __init__(self, axis: int, sizes: Sequence[int]) -> None:
+        super().__init__(20, [], [*_pack.integer(axis), *_pack.integers(sizes)])

@@ -235,9 +235,9 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 /* Not carried over: */
 %ignore dlcore_autograd_grad; /* seeds stands apart from its length */
 %ignore dlcore_gradcheck; /* takes a callback */
-%ignore dlcore_engine_open_with_allocator; /* takes a callback */
 %ignore dlcore_checkpoint_write; /* takes a callback */
 %ignore dlcore_checkpoint_read; /* takes a callback */
+%ignore dlcore_engine_open_with_allocator; /* takes a callback */
 %ignore dlcore_archive_save; /* names stands apart from its length */
 %ignore dlcore_archive_write; /* takes a callback */
 %ignore dlcore_archive_open_stream; /* takes a callback */

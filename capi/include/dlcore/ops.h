@@ -680,8 +680,9 @@ static inline dlcore_tensor *dlcore_leaky_relu_ex(dlcore_context *ctx, dlcore_te
 
 /* ---- Reduction ------------------------------------------------------------------------------- */
 
-/* The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree.
- * Op 80; T: bool, u8, i8, i16, i32, i64, f32, f64; differentiable */
+/* The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree,
+ * halves in f32.
+ * Op 80; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_sum(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 80, x, NULL, 0);
 }
@@ -721,7 +722,7 @@ static inline dlcore_tensor *dlcore_sum_ex(dlcore_context *ctx, dlcore_tensor *x
 }
 
 /* The arithmetic mean; NaN over nothing.
- * Op 81; T: f32, f64; differentiable */
+ * Op 81; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_mean(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 81, x, NULL, 0);
 }
@@ -762,7 +763,7 @@ static inline dlcore_tensor *dlcore_mean_ex(dlcore_context *ctx, dlcore_tensor *
 
 /* The product; 1 over nothing. Booleans and integers are multiplied as i64, wrapping. Where the gradient
  * itself is differentiated it takes memory for n^2 products of n factors.
- * Op 82; T: bool, u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 82; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_prod(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 82, x, NULL, 0);
 }
@@ -803,7 +804,7 @@ static inline dlcore_tensor *dlcore_prod_ex(dlcore_context *ctx, dlcore_tensor *
 
 /* The largest element; NaN when there is one. An error over nothing. Equal largest elements share the
  * gradient.
- * Op 83; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 83; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_max(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 83, x, NULL, 0);
 }
@@ -844,7 +845,7 @@ static inline dlcore_tensor *dlcore_max_ex(dlcore_context *ctx, dlcore_tensor *x
 
 /* The smallest element; NaN when there is one. An error over nothing. Equal smallest elements share the
  * gradient.
- * Op 84; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 84; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_min(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 84, x, NULL, 0);
 }
@@ -966,7 +967,7 @@ static inline dlcore_tensor *dlcore_any_ex(dlcore_context *ctx, dlcore_tensor *x
 /* Index of the largest element: the first of equal ones, the first NaN if there is one. An error over
  * nothing.
  *   axis: left out: over the flattened tensor
- * Op 87; T: u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 87; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_argmax(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[2];
   int32_t n_words = 0;
@@ -1010,7 +1011,7 @@ static inline dlcore_tensor *dlcore_argmax_ex(dlcore_context *ctx, dlcore_tensor
 /* Index of the smallest element: the first of equal ones, the first NaN if there is one. An error over
  * nothing.
  *   axis: left out: over the flattened tensor
- * Op 88; T: u8, i8, i16, i32, i64, f32, f64; not differentiable */
+ * Op 88; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable */
 static inline dlcore_tensor *dlcore_argmin(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[2];
   int32_t n_words = 0;
@@ -1052,7 +1053,7 @@ static inline dlcore_tensor *dlcore_argmin_ex(dlcore_context *ctx, dlcore_tensor
 }
 
 /* log(sum(exp(x))), without overflow; -inf, with gradient 0, over nothing but -inf.
- * Op 89; T: f32, f64; differentiable */
+ * Op 89; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_logsumexp(dlcore_context *ctx, dlcore_tensor *x) {
   return dlcore_op_call1(ctx, 89, x, NULL, 0);
 }
@@ -1093,7 +1094,7 @@ static inline dlcore_tensor *dlcore_logsumexp_ex(dlcore_context *ctx, dlcore_ten
 
 /* Running sums along an axis, each including its own element. Integers wrap.
  *   axis: along which to sum
- * Op 94; T: u8, i8, i16, i32, i64, f32, f64; differentiable */
+ * Op 94; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_cumsum(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[1];
   int32_t n_words = 0;
@@ -1105,7 +1106,7 @@ static inline dlcore_tensor *dlcore_cumsum(dlcore_context *ctx, dlcore_tensor *x
 
 /* exp(x) / sum(exp(x)) along an axis.
  *   axis: that sums to 1
- * Op 90; T: f32, f64; differentiable */
+ * Op 90; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_softmax(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[1];
   int32_t n_words = 0;
@@ -1115,7 +1116,7 @@ static inline dlcore_tensor *dlcore_softmax(dlcore_context *ctx, dlcore_tensor *
 
 /* x - log(sum(exp(x))) along an axis.
  *   axis: that sums to 1
- * Op 91; T: f32, f64; differentiable */
+ * Op 91; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_log_softmax(dlcore_context *ctx, dlcore_tensor *x, int64_t axis) {
   int64_t words[1];
   int32_t n_words = 0;
@@ -1129,7 +1130,7 @@ static inline dlcore_tensor *dlcore_log_softmax(dlcore_context *ctx, dlcore_tens
  * (Ba et al. 2016, arXiv:1607.06450).
  *   scale: the shape of the normalised axes
  *   bias: the shape of the normalised axes
- * Op 95; T: f32, f64; differentiable */
+ * Op 95; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_layer_norm(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *scale,
                                                dlcore_tensor *bias) {
   return dlcore_op_call3(ctx, 95, x, scale, bias, NULL, 0);
@@ -1165,6 +1166,66 @@ static inline dlcore_tensor *dlcore_layer_norm_ex(dlcore_context *ctx, dlcore_te
   return dlcore_op_call3(ctx, 95, x, scale, bias, words, n_words);
 }
 
+/* (x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, axis 1. In training mean and
+ * (biased) variance are those of x over all other axes, of which there must be more than one value a channel;
+ * else they are given (Ioffe and Szegedy 2015, arXiv:1502.03167).
+ *   x: [N, C, ...]
+ *   scale: [C]
+ *   bias: [C]
+ *   mean: [C], f32 beside an x of half precision, else of its dtype
+ *   variance: [C], as mean
+ * Op 97; T: f16, bf16, f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_batch_norm(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *scale,
+                                               dlcore_tensor *bias, dlcore_tensor *mean,
+                                               dlcore_tensor *variance) {
+  dlcore_tensor *inputs[5];
+  dlcore_tensor *result = NULL;
+  inputs[0] = x;
+  inputs[1] = scale;
+  inputs[2] = bias;
+  inputs[3] = mean;
+  inputs[4] = variance;
+  return dlcore_op_invoke(ctx, 97, inputs, 5, NULL, 0, &result, 1, 0) == DLCORE_OK ? result : NULL;
+}
+
+typedef struct dlcore_batch_norm_options {
+  uint32_t struct_size;
+  uint8_t training; /* default false; normalises by the statistics of x instead of those given */
+  double epsilon; /* default 1e-05; added to the variance */
+} dlcore_batch_norm_options;
+
+static inline void dlcore_batch_norm_options_init(dlcore_batch_norm_options *options, size_t size) {
+  dlcore_batch_norm_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.training = 0;
+  o.epsilon = 1e-05;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_batch_norm with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_batch_norm_ex(dlcore_context *ctx, dlcore_tensor *x,
+                                                  dlcore_tensor *scale, dlcore_tensor *bias,
+                                                  dlcore_tensor *mean, dlcore_tensor *variance,
+                                                  const dlcore_batch_norm_options *options) {
+  dlcore_batch_norm_options o;
+  int64_t words[2];
+  int32_t n_words = 0;
+  dlcore_tensor *inputs[5];
+  dlcore_tensor *result = NULL;
+  dlcore_batch_norm_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "batch_norm", &o, sizeof o, options)) return NULL;
+  words[n_words++] = o.training != 0;
+  words[n_words++] = dlcore_ops_bits(o.epsilon);
+  inputs[0] = x;
+  inputs[1] = scale;
+  inputs[2] = bias;
+  inputs[3] = mean;
+  inputs[4] = variance;
+  return dlcore_op_invoke(ctx, 97, inputs, 5, words, n_words, &result, 1, 0) == DLCORE_OK ? result : NULL;
+}
+
 /* ---- Loss ------------------------------------------------------------------------------------ */
 
 enum {
@@ -1177,7 +1238,7 @@ enum {
  * is OUT_OF_RANGE.
  *   logits: [N, C, ...] or [C]
  *   labels: [N, ...], the class of each row
- * Op 100; T: f32, f64; differentiable */
+ * Op 100; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_cross_entropy(dlcore_context *ctx, dlcore_tensor *logits,
                                                   dlcore_tensor *labels) {
   return dlcore_op_call2(ctx, 100, logits, labels, NULL, 0);
@@ -1227,7 +1288,7 @@ enum {
   DLCORE_MSE_LOSS_REDUCTION_NONE = 2
 };
 /* (prediction - target)^2, averaged, summed, or as it is. A mean over nothing is 0.
- * Op 102; T: f32, f64; differentiable; composed of other ops */
+ * Op 102; T: f16, bf16, f32, f64; differentiable; composed of other ops */
 static inline dlcore_tensor *dlcore_mse_loss(dlcore_context *ctx, dlcore_tensor *prediction,
                                              dlcore_tensor *target) {
   return dlcore_op_call2(ctx, 102, prediction, target, NULL, 0);
@@ -1311,6 +1372,82 @@ static inline dlcore_tensor *dlcore_matmul_ex(dlcore_context *ctx, dlcore_tensor
 static inline dlcore_tensor *dlcore_linear(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
                                            dlcore_tensor *bias) {
   return dlcore_op_call3(ctx, 111, x, weight, bias, NULL, 0);
+}
+
+/* ---- Convolution ----------------------------------------------------------------------------- */
+
+enum {
+  DLCORE_CONV2D_AUTO_PAD_NONE = 0,
+  DLCORE_CONV2D_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_CONV2D_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_CONV2D_AUTO_PAD_VALID = 3
+};
+/* y[n, o, i, j] = bias[o] + sum over c, a, b of weight[o, c, a, b] * x[n, C' + c, i stride - top + a
+ * dilation, j stride - left + b dilation], zero outside x, where C' is the first channel of the group of o.
+ * OH is (H + top + bottom - (KH - 1) dilation - 1) / stride + 1, rounded down, and OW likewise. As Conv of
+ * ONNX.
+ *   x: [N, C, H, W]
+ *   weight: [O, C / groups, KH, KW]
+ *   bias: [O]
+ * Op 112; T: f32, f64; differentiable */
+static inline dlcore_tensor *dlcore_conv2d(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
+                                           dlcore_tensor *bias) {
+  return dlcore_op_call3(ctx, 112, x, weight, bias, NULL, 0);
+}
+
+typedef struct dlcore_conv2d_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; 1 */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* zeros around x: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t has_dilation;
+  int32_t n_dilation;
+  int64_t dilation[16]; /* distance of the kernel's elements in x: rows and columns, or one for both; 1 */
+  int64_t groups; /* default 1; into which channels of x and of the result are split */
+  int32_t auto_pad; /* default none; instead of padding. same_upper, same_lower: so many zeros that OH is H / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none */
+} dlcore_conv2d_options;
+
+static inline void dlcore_conv2d_options_init(dlcore_conv2d_options *options, size_t size) {
+  dlcore_conv2d_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.groups = 1;
+  o.auto_pad = DLCORE_CONV2D_AUTO_PAD_NONE;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_conv2d with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_conv2d_ex(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
+                                              dlcore_tensor *bias, const dlcore_conv2d_options *options) {
+  dlcore_conv2d_options o;
+  int64_t words[106];
+  int32_t n_words = 0;
+  dlcore_conv2d_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "conv2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: n_dilation", o.n_dilation, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "conv2d: auto_pad", o.auto_pad, 3)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.has_dilation != 0;
+  if (o.has_dilation) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.dilation, o.n_dilation);
+  }
+  words[n_words++] = o.groups;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  return dlcore_op_call3(ctx, 112, x, weight, bias, words, n_words);
 }
 
 /* ---- Views ----------------------------------------------------------------------------------- */
@@ -1937,9 +2074,10 @@ static inline dlcore_tensor *dlcore_dropout(dlcore_context *ctx, dlcore_tensor *
 
 /* ---- Optimizer ------------------------------------------------------------------------------- */
 
-/* The Euclidean norm over all elements of all tensors together, without overflow on the way.
+/* The Euclidean norm over all elements of all tensors together, without overflow on the way; f32 for half
+ * precision.
  *   xs: tensors of any shape
- * Op 163; T: f32, f64; differentiable */
+ * Op 163; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_global_norm(dlcore_context *ctx, dlcore_tensor *const *xs, int32_t n_xs) {
   dlcore_tensor *result = NULL;
   return dlcore_op_invoke(ctx, 163, xs, n_xs, NULL, 0, &result, 1, 0) == DLCORE_OK ? result : NULL;
@@ -2362,6 +2500,107 @@ static inline dlcore_module *dlcore_identity_layer(dlcore_context *ctx) {
 }
 
 enum {
+  DLCORE_CONV2D_LAYER_AUTO_PAD_NONE = 0,
+  DLCORE_CONV2D_LAYER_AUTO_PAD_SAME_UPPER = 1,
+  DLCORE_CONV2D_LAYER_AUTO_PAD_SAME_LOWER = 2,
+  DLCORE_CONV2D_LAYER_AUTO_PAD_VALID = 3
+};
+enum {
+  DLCORE_CONV2D_LAYER_INIT_DEFAULT = 0,
+  DLCORE_CONV2D_LAYER_INIT_HE_UNIFORM = 1,
+  DLCORE_CONV2D_LAYER_INIT_HE_NORMAL = 2,
+  DLCORE_CONV2D_LAYER_INIT_XAVIER_UNIFORM = 3,
+  DLCORE_CONV2D_LAYER_INIT_XAVIER_NORMAL = 4,
+  DLCORE_CONV2D_LAYER_INIT_ZEROS = 5
+};
+/* Two-dimensional convolution, plus the bias: the op conv2d.
+ *
+ * x is [N, in_channels, H, W], the result [N, out_channels, OH, OW].
+ *   in_channels: channels of x
+ *   out_channels: channels of the result
+ *   kernel: its rows and columns, or one number for both */
+static inline dlcore_module *dlcore_conv2d_layer(dlcore_context *ctx, int64_t in_channels,
+                                                 int64_t out_channels, const int64_t *kernel,
+                                                 int32_t n_kernel) {
+  int64_t words[35];
+  int32_t n_words = 0;
+  if (!dlcore_ops_is_list(ctx, "Conv2d: kernel", kernel, n_kernel, 32)) return NULL;
+  words[n_words++] = in_channels;
+  words[n_words++] = out_channels;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  return dlcore_module_create(ctx, 15, NULL, 0, words, n_words);
+}
+
+typedef struct dlcore_conv2d_layer_options {
+  uint32_t struct_size;
+  uint8_t has_stride;
+  int32_t n_stride;
+  int64_t stride[16]; /* steps of the window: rows and columns, or one for both; 1 */
+  uint8_t has_padding;
+  int32_t n_padding;
+  int64_t padding[16]; /* zeros around x: one number, [rows, columns] or [top, left, bottom, right]; 0 */
+  uint8_t has_dilation;
+  int32_t n_dilation;
+  int64_t dilation[16]; /* distance of the kernel's elements in x: rows and columns, or one for both; 1 */
+  int64_t groups; /* default 1; into which channels of x and of the result are split */
+  uint8_t bias; /* default true; whether a bias is added */
+  int32_t auto_pad; /* default none; instead of padding, as of the op conv2d */
+  int32_t init; /* default default; how the weight starts; fan_in is in_channels / groups times the kernel's elements. default: uniform in +-1/sqrt(fan_in), and the bias too; with the others the bias starts at zero */
+} dlcore_conv2d_layer_options;
+
+static inline void dlcore_conv2d_layer_options_init(dlcore_conv2d_layer_options *options, size_t size) {
+  dlcore_conv2d_layer_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.groups = 1;
+  o.bias = 1;
+  o.auto_pad = DLCORE_CONV2D_LAYER_AUTO_PAD_NONE;
+  o.init = DLCORE_CONV2D_LAYER_INIT_DEFAULT;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_conv2d_layer with every attribute; NULL options are the defaults. */
+static inline dlcore_module *dlcore_conv2d_layer_ex(dlcore_context *ctx, int64_t in_channels,
+                                                    int64_t out_channels, const int64_t *kernel,
+                                                    int32_t n_kernel,
+                                                    const dlcore_conv2d_layer_options *options) {
+  dlcore_conv2d_layer_options o;
+  int64_t words[145];
+  int32_t n_words = 0;
+  dlcore_conv2d_layer_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "Conv2d", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_is_list(ctx, "Conv2d: kernel", kernel, n_kernel, 32)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: n_stride", o.n_stride, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: n_padding", o.n_padding, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: n_dilation", o.n_dilation, 16)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: auto_pad", o.auto_pad, 3)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Conv2d: init", o.init, 5)) return NULL;
+  static const char *const auto_pad_names[] = {"none", "same_upper", "same_lower", "valid"};
+  static const char *const init_names[] = {"default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"};
+  words[n_words++] = in_channels;
+  words[n_words++] = out_channels;
+  n_words = dlcore_ops_put_ints(words, n_words, kernel, n_kernel);
+  words[n_words++] = o.has_stride != 0;
+  if (o.has_stride) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.stride, o.n_stride);
+  }
+  words[n_words++] = o.has_padding != 0;
+  if (o.has_padding) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.padding, o.n_padding);
+  }
+  words[n_words++] = o.has_dilation != 0;
+  if (o.has_dilation) {
+    n_words = dlcore_ops_put_ints(words, n_words, o.dilation, o.n_dilation);
+  }
+  words[n_words++] = o.groups;
+  words[n_words++] = o.bias != 0;
+  n_words = dlcore_ops_put_string(words, n_words, auto_pad_names[o.auto_pad]);
+  n_words = dlcore_ops_put_string(words, n_words, init_names[o.init]);
+  return dlcore_module_create(ctx, 15, NULL, 0, words, n_words);
+}
+
+enum {
   DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_NONE = 0,
   DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_SAME_UPPER = 1,
   DLCORE_MAX_POOL2D_LAYER_AUTO_PAD_SAME_LOWER = 2,
@@ -2554,6 +2793,69 @@ static inline dlcore_module *dlcore_embedding_layer_ex(dlcore_context *ctx, int6
     words[n_words++] = o.padding_idx;
   }
   return dlcore_module_create(ctx, 18, NULL, 0, words, n_words);
+}
+
+/* Normalises each channel, axis 1, to mean 0 and variance 1, then scales and shifts it.
+ *
+ * x is [N, features, ...]. In training the mean and the (biased) variance are those of x, and the running
+ * ones become (1 - momentum) times themselves plus momentum times those, of which the variance is then the
+ * unbiased one; in inference the running ones are used. The running statistics change when the layer has been
+ * computed, even when a later part of the step fails; in a captured graph they change with everything else
+ * that a run assigns. Ioffe and Szegedy 2015 (arXiv:1502.03167).
+ *   features: size of axis 1 of x */
+static inline dlcore_module *dlcore_batch_norm_layer(dlcore_context *ctx, int64_t features) {
+  int64_t words[1];
+  int32_t n_words = 0;
+  words[n_words++] = features;
+  return dlcore_module_create(ctx, 19, NULL, 0, words, n_words);
+}
+
+typedef struct dlcore_batch_norm_layer_options {
+  uint32_t struct_size;
+  double momentum; /* default 0.1; share of the batch in the running statistics */
+  double epsilon; /* default 1e-05; added to the variance */
+  uint8_t affine; /* default true; whether the result is scaled and shifted */
+} dlcore_batch_norm_layer_options;
+
+static inline void dlcore_batch_norm_layer_options_init(dlcore_batch_norm_layer_options *options, size_t size) {
+  dlcore_batch_norm_layer_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.momentum = 0.1;
+  o.epsilon = 1e-05;
+  o.affine = 1;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_batch_norm_layer with every attribute; NULL options are the defaults. */
+static inline dlcore_module *dlcore_batch_norm_layer_ex(dlcore_context *ctx, int64_t features,
+                                                        const dlcore_batch_norm_layer_options *options) {
+  dlcore_batch_norm_layer_options o;
+  int64_t words[4];
+  int32_t n_words = 0;
+  dlcore_batch_norm_layer_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "BatchNorm", &o, sizeof o, options)) return NULL;
+  words[n_words++] = features;
+  words[n_words++] = dlcore_ops_bits(o.momentum);
+  words[n_words++] = dlcore_ops_bits(o.epsilon);
+  words[n_words++] = o.affine != 0;
+  return dlcore_module_create(ctx, 19, NULL, 0, words, n_words);
+}
+
+/* Splits one axis into several.
+ *
+ * With axis 1 and sizes [1, 28, 28], [N, 784] becomes [N, 1, 28, 28].
+ *   axis: the axis that is split
+ *   sizes: of the new axes; their product is the axis's size */
+static inline dlcore_module *dlcore_unflatten_layer(dlcore_context *ctx, int64_t axis, const int64_t *sizes,
+                                                    int32_t n_sizes) {
+  int64_t words[34];
+  int32_t n_words = 0;
+  if (!dlcore_ops_is_list(ctx, "Unflatten: sizes", sizes, n_sizes, 32)) return NULL;
+  words[n_words++] = axis;
+  n_words = dlcore_ops_put_ints(words, n_words, sizes, n_sizes);
+  return dlcore_module_create(ctx, 20, NULL, 0, words, n_words);
 }
 
 /* ---- Optimizers ------------------------------------------------------------------------------ */

@@ -16,7 +16,7 @@ constexpr LayerDef kMaxPool2d = {
     .doc =
         "The largest element of each window.\n\n"
         "x is [N, C, H, W], the result [N, C, OH, OW], as of max_pool2d.",
-    .attrs = kMaxPoolAttrs,
+    .attrs = max_pool_attrs<10>(),
     .check = check_max_pool,
     .forward = [](const LayerCall& c,
                   const Value& x) { return call(kMaxPoolOp, {x}, c.attrs.words()); },
@@ -29,7 +29,7 @@ constexpr LayerDef kAvgPool2d = {
     .doc =
         "The mean of each window.\n\n"
         "x is [N, C, H, W], the result [N, C, OH, OW], as of avg_pool2d.",
-    .attrs = kAvgPoolAttrs,
+    .attrs = avg_pool_attrs<10>(),
     .check = check_avg_pool,
     .forward = [](const LayerCall& c,
                   const Value& x) { return call(kAvgPoolOp, {x}, c.attrs.words()); },

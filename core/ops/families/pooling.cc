@@ -214,7 +214,7 @@ constexpr OpDef op_max_pool2d = {
         "window is its result. OH = (H + padding - dilation * (kernel - 1) - 1) / stride + 1, "
         "rounded down, and up for ceil_mode, in which no window starts in the padding behind x.",
     .inputs = {in("x", kPoolDtypes, "[..., H, W], as [N, C, H, W]")},
-    .attrs = kMaxPoolAttrs,
+    .attrs = max_pool_attrs(),
     .outputs = {out("y", "T", "[..., OH, OW]"),
                 {.name = "indices",
                  .doc = "of the winners in their planes",
@@ -304,7 +304,7 @@ constexpr OpDef op_avg_pool2d = {
         "- kernel) / stride + 1, rounded down, and up for ceil_mode, in which no window starts in "
         "the padding behind x.",
     .inputs = {in("x", kPoolDtypes, "[..., H, W], as [N, C, H, W]")},
-    .attrs = kAvgPoolAttrs,
+    .attrs = avg_pool_attrs(),
     .outputs = {out("y", "T", "[..., OH, OW]")},
     .traits = kLinear,
     .infer =
@@ -330,8 +330,8 @@ constexpr OpDef op_avg_pool2d_backward = {
     .family = "pooling",
     .doc = "The gradient of avg_pool2d: each element of g spread evenly over its window.",
     .inputs = {in("g", kPoolDtypes, "[..., OH, OW]")},
-    .attrs = {kAvgPoolAttrs[0], kAvgPoolAttrs[1], kAvgPoolAttrs[2], kAvgPoolAttrs[3],
-              kAvgPoolAttrs[4], required(dims_attr("size", "[H, W] of the result"))},
+    .attrs = {avg_pool_attrs()[0], avg_pool_attrs()[1], avg_pool_attrs()[2], avg_pool_attrs()[3],
+              avg_pool_attrs()[4], required(dims_attr("size", "[H, W] of the result"))},
     .traits = kHidden | kLinear,
     .infer =
         [](Infer& r) {

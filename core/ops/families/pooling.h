@@ -29,12 +29,17 @@ constexpr AttrDef kAutoPad = string_attr(
     "none", "none|same_upper|same_lower|valid");
 }  // namespace pooling
 
-constexpr FixedList<AttrDef, 6> kMaxPoolAttrs = {pooling::kKernel,  pooling::kStride,
-                                                 pooling::kPadding, pooling::kDilation,
-                                                 pooling::kCeil,    pooling::kAutoPad};
-constexpr FixedList<AttrDef, 6> kAvgPoolAttrs = {pooling::kKernel,  pooling::kStride,
-                                                 pooling::kPadding, pooling::kCeil,
-                                                 pooling::kCount,   pooling::kAutoPad};
+// Of the ops and, in a longer list, of the layers.
+template <size_t N = 6>
+constexpr FixedList<AttrDef, N> max_pool_attrs() {
+  return {pooling::kKernel,   pooling::kStride, pooling::kPadding,
+          pooling::kDilation, pooling::kCeil,   pooling::kAutoPad};
+}
+template <size_t N = 6>
+constexpr FixedList<AttrDef, N> avg_pool_attrs() {
+  return {pooling::kKernel, pooling::kStride, pooling::kPadding,
+          pooling::kCeil,   pooling::kCount,  pooling::kAutoPad};
+}
 
 // INVALID_ARGUMENT, starting with `what`, for attributes that fit no x.
 void check_max_pool(const AttrReader& attrs, const char* what);

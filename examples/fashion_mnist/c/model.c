@@ -12,21 +12,22 @@ static dlcore_module *mlp(dlcore_context *ctx) {
 }
 
 static dlcore_module *cnn(dlcore_context *ctx) {
-  const int64_t image[] = {1, 28, 28}, three[] = {3, 3}, two[] = {2, 2}, one[] = {1, 1};
-  dlcore_conv2d_layer_options same;
+  const int64_t image[] = {1, 28, 28}, three[] = {3}, two[] = {2};
+  dlcore_conv2d_layer_options same; /* the result has the size of the image */
   dlcore_conv2d_layer_options_init(&same, sizeof same);
-  same.padding_count = 2;
-  memcpy(same.padding, one, sizeof one);
-  dlcore_module *layers[] = {
-      dlcore_unflatten_layer(ctx, 1, image, 3),
-      dlcore_conv2d_layer_ex(ctx, 1, 32, three, 2, &same), dlcore_relu_layer(ctx),
-      dlcore_max_pool2d_layer(ctx, two, 2),
-      dlcore_conv2d_layer_ex(ctx, 32, 64, three, 2, &same), dlcore_relu_layer(ctx),
-      dlcore_max_pool2d_layer(ctx, two, 2),
-      dlcore_flatten_layer(ctx),
-      dlcore_linear_layer(ctx, 64 * 7 * 7, 128), dlcore_relu_layer(ctx),
-      dlcore_linear_layer(ctx, 128, 10)};
-  return dlcore_sequential(ctx, layers, 11);
+  same.auto_pad = DLCORE_CONV2D_LAYER_AUTO_PAD_SAME_UPPER;
+  dlcore_module *layers[] = {dlcore_unflatten_layer(ctx, /*axis=*/1, image, 3),
+                             dlcore_conv2d_layer_ex(ctx, 1, 32, three, 1, &same),
+                             dlcore_relu_layer(ctx),
+                             dlcore_max_pool2d_layer(ctx, two, 1),
+                             dlcore_conv2d_layer_ex(ctx, 32, 64, three, 1, &same),
+                             dlcore_relu_layer(ctx),
+                             dlcore_max_pool2d_layer(ctx, two, 1),
+                             dlcore_flatten_layer(ctx),
+                             dlcore_linear_layer(ctx, 64 * 7 * 7, 128),
+                             dlcore_relu_layer(ctx),
+                             dlcore_linear_layer(ctx, 128, 10)};
+  return dlcore_sequential(ctx, layers, sizeof layers / sizeof layers[0]);
 }
 
 static const model_kind kModels[] = {

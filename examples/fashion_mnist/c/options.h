@@ -5,7 +5,10 @@
 
 #include <stdint.h>
 
+#include "model.h"
+
 typedef struct options {
+  const model_kind *model;
   int epochs;
   int threads;        /* 0: all */
   int64_t limit;      /* stop after so many steps; 0: never */

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Trains a small classifier on Fashion-MNIST, saves it, loads it back and reports its accuracy.
- * Outside the tree: cc train.c data.c options.c progress.c $(pkg-config --cflags --libs dlcore) */
+ * Outside the tree: cc train.c model.c data.c options.c progress.c $(pkg-config --cflags --libs
+ * dlcore) */
 #include <dlcore/dlcore.h>
 #include <dlcore/ops.h> /* generated: one typed inline function per op and layer */
 #include <stdio.h>
 
 #include "data.h"
+#include "model.h"
 #include "options.h"
 #include "progress.h"
-
-static dlcore_module *classifier(dlcore_context *ctx) {
-  dlcore_module *layers[] = {dlcore_linear_layer(ctx, 784, 256), dlcore_relu_layer(ctx),
-                             dlcore_linear_layer(ctx, 256, 128), dlcore_relu_layer(ctx),
-                             dlcore_linear_layer(ctx, 128, 10)};
-  return dlcore_sequential(ctx, layers, 5);
-}
 
 static double accuracy(dlcore_context *ctx, dlcore_module *model, dlcore_loader *test) {
   dlcore_scope *scope = dlcore_scope_open(ctx);
@@ -68,7 +63,7 @@ static void run(dlcore_context *ctx, const options *o, FILE *losses) {
   const double start = seconds_now();
   dlcore_loader *train = open_data(ctx, "train", /*batch=*/64, DLCORE_LOADER_SHUFFLE, &generated);
   dlcore_loader *test = open_data(ctx, "test", /*batch=*/1000, 0, &generated);
-  dlcore_module *model = classifier(ctx), *copy = classifier(ctx);
+  dlcore_module *model = o->model->make(ctx), *copy = o->model->make(ctx);
   dlcore_optimizer *adam = dlcore_adam(ctx, model, /*lr=*/1e-3);
   if (generated)
     puts(
@@ -84,16 +79,16 @@ static void run(dlcore_context *ctx, const options *o, FILE *losses) {
     last = train_epoch(ctx, model, adam, train, title, o, losses, &steps);
   }
 
-  dlcore_module_save(ctx, model, "fashion.safetensors");
-  dlcore_module_load(ctx, copy, "fashion.safetensors");
+  dlcore_module_save(ctx, model, o->model->file);
+  dlcore_module_load(ctx, copy, o->model->file);
   if (dlcore_ok(ctx)) {
     const double taken = seconds_now() - start, share = accuracy(ctx, copy, test);
     printf(
-        "\n  model     784-256-128-10, Adam 1e-3, batch 64\n  data      %s, %lld images\n  steps   "
-        "  %lld in %.1f s\n"
-        "  loss      %.6f\n  saved as  fashion.safetensors\n\n",
-        generated ? "generated" : "Fashion-MNIST", (long long)dlcore_loader_samples(train),
-        (long long)steps, taken, (double)last);
+        "\n  model     %s\n  data      %s, %lld images\n  steps     %lld in %.1f s\n"
+        "  loss      %.6f\n  saved as  %s\n\n",
+        o->model->description, generated ? "generated" : "Fashion-MNIST",
+        (long long)dlcore_loader_samples(train), (long long)steps, taken, (double)last,
+        o->model->file);
     if (dlcore_ok(ctx)) printf("accuracy %.4f\n", share);
   }
 }
@@ -112,7 +107,8 @@ int main(int argc, char **argv) {
   settings.threads = o.threads;
   engine = dlcore_engine_open(&settings, &error);
   if (error == NULL && o.plugin != NULL) dlcore_engine_load_plugin(engine, o.plugin, &error);
-  if (error == NULL) ctx = dlcore_context_open(engine, o.device, /*seed=*/8, /*flags=*/0, &error);
+  if (error == NULL)
+    ctx = dlcore_context_open(engine, o.device, o.model->seed, /*flags=*/0, &error);
   if (error != NULL) {
     fprintf(stderr, "%s\n", dlcore_error_message(error));
     dlcore_error_release(error);
