@@ -18,12 +18,20 @@ int64_t read_as(const void* data, const AxisList& axes, int64_t start, int64_t n
     gather(data, axes, start, n, sizeof(T), dense);
     from = dense;
   }
+  // One comparison for both bounds, and no branch while all is well.
+  const auto is_bad = [&](int64_t i) {
+    return static_cast<uint64_t>(to[i]) >= static_cast<uint64_t>(bound);
+  };
+  bool bad = false;
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t index = static_cast<int64_t>(from[i]);
-    to[i] = index < 0 ? index + bound : index;
-    if (to[i] < 0 || to[i] >= bound) return i;
+    const auto index = static_cast<int64_t>(from[i]);
+    to[i] = index + (index < 0 ? bound : 0);
+    bad |= is_bad(i);
   }
-  return n;
+  if (!bad) return n;
+  int64_t first = 0;
+  while (!is_bad(first)) ++first;
+  return first;
 }
 
 int64_t value_at(const dlcore_operand& x, int64_t offset) {
@@ -52,6 +60,7 @@ Split::Split(const dlcore_operand& x, int32_t axis, int32_t middle_rank, const i
     const int64_t stride = repeats ? 0 : x.strides[a];
     (a < axis ? outer : in_middle ? middle : inner).append(n, stride);
     if (a >= axis) tail.append(n, stride);
+    all.append(n, stride);
   }
 }
 
@@ -63,6 +72,7 @@ Split::Split(const dlcore_operand& indices, int64_t inner_count)
   }
   inner.append(inner_count, 0);
   tail.append(inner_count, 0);
+  all = tail;
 }
 
 int64_t read_indices(const void* data, dlcore_dtype dtype, const AxisList& axes, int64_t start,

@@ -16,6 +16,7 @@ struct Split {
   int64_t size = 0;  // bytes of an element
   AxisList outer, middle, inner;
   AxisList tail;  // middle and inner together
+  AxisList all;
 
   // `middle_rank` axes from `axis` on are the middle. With `wide`, the shape that the operand is
   // broadcast to: sizes of 1 repeat where `wide` has more, except in the middle.
@@ -58,6 +59,11 @@ class FirstBad {
 // of range.
 int64_t read_indices(const void* data, dlcore_dtype dtype, const AxisList& axes, int64_t start,
                      int64_t n, int64_t bound, int64_t* to);
+
+// Asks for a row, or the first lines of it, that is read soon.
+inline void fetch_row(const char* row, int64_t bytes) {
+  for (int64_t at = 0; at < bytes && at < 512; at += 64) __builtin_prefetch(row + at);
+}
 
 // The row-major position in x of the element that, with x broadcast to `wide`, lies at `position`.
 int64_t position_in(const dlcore_operand& x, const int64_t* wide, int64_t position);

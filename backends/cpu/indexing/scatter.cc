@@ -104,8 +104,10 @@ class Scatter {
       for (int64_t o = first; o < std::min(outer_, first + outer_per_part_); ++o) {
         area.sums = sums_ + o * bound_ * inner_;
         start(o, area);
-        const int64_t at = by_rows_ ? add_rows(queue, o, area) : add_elements(queue, o, area);
-        if (at >= 0) return bad.note(o * length_ * inner_ + at);
+        if (length_ > 0) {
+          const int64_t at = by_rows_ ? add_rows(queue, o, area) : add_elements(queue, o, area);
+          if (at >= 0) return bad.note(o * length_ * inner_ + at);
+        }
         if constexpr (kIsHalf<T>) finish(o, area);
       }
     });
@@ -138,7 +140,7 @@ class Scatter {
   // Parts by outer positions where there are many; else by columns and, as every range of rows has
   // to look at all indices, by few of those.
   void cut() {
-    constexpr int64_t kFew = 8;
+    constexpr int64_t kFew = 16;
     const int64_t work = std::max(length_, bound_) * inner_;
     outer_per_part_ = std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, work));
     chunks_ = ranges_ = 1;
@@ -185,12 +187,31 @@ class Scatter {
       const int64_t n = std::min(kIndexBlock, length_ - k);
       const int64_t good = read_indices(list, index_dtype_, indices_.middle, k, n, bound_, rows);
       if (good < n) return (k + good) * inner_;
-      for (int64_t i = 0; i < n; ++i) {
-        if (rows[i] < area.row || rows[i] >= area.end) continue;
-        add_one_row(area, rows[i], from + updates_.middle.offset(k + i) * updates_.size);
-      }
+      add_rows_of(area, from, k, rows, n);
     }
     return -1;
+  }
+
+  // Updates k to k + n, those for other parts left out.
+  void add_rows_of(const Area& area, const char* from, int64_t k, const int64_t* rows,
+                   int64_t n) const {
+    constexpr int64_t kAhead = 4;
+    int64_t places[kIndexBlock];
+    int64_t count = 0;
+    const auto range = static_cast<uint64_t>(area.end - area.row);
+    for (int64_t i = 0; i < n; ++i) {
+      places[count] = i;
+      count += static_cast<uint64_t>(rows[i] - area.row) < range ? 1 : 0;
+    }
+    const auto update = [&](int64_t i) {
+      return from + updates_.middle.offset(k + places[i]) * updates_.size;
+    };
+    const int64_t bytes = updates_.inner.contiguous() ? area.columns * updates_.size : 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (bytes > 0 && i + kAhead < count)
+        fetch_row(update(i + kAhead) + area.column * updates_.size, bytes);
+      add_one_row(area, rows[places[i]], update(i));
+    }
   }
 
   void add_one_row(const Area& area, int64_t row, const char* update) const {
@@ -228,6 +249,11 @@ class Scatter {
       const int64_t good = read_indices(list, index_dtype_, indices_.tail, at, some, bound_, rows);
       if (good < some) return at + good;
       gather(from, updates_.tail, at, some, sizeof(T), buffer);
+      if (inner_ == 1) {
+        for (int64_t i = 0; i < some; ++i)
+          area.sums[rows[i]] = plus(area.sums[rows[i]], widened(buffer[i]));
+        continue;
+      }
       for (int64_t i = 0; i < some; ++i) {
         Sum<T>& to = area.sums[rows[i] * inner_ + c];
         to = plus(to, widened(buffer[i]));

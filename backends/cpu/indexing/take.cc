@@ -18,16 +18,12 @@ void copy_short(const char* from, int64_t step, const int64_t* indices, int64_t 
   for (int64_t i = 0; i < n; ++i, to += kBytes) std::memcpy(to, from + indices[i] * step, kBytes);
 }
 
-void fetch(const char* row, int64_t bytes) {
-  for (int64_t at = 0; at < std::min<int64_t>(bytes, 512); at += 64) __builtin_prefetch(row + at);
-}
-
 void copy_rows(const char* from, int64_t step, const int64_t* indices, int64_t n, int64_t bytes,
                char* to) {
   constexpr int64_t kAhead = 8;
   const auto length = static_cast<size_t>(bytes);
   for (int64_t i = 0; i < n; ++i, to += bytes) {
-    if (i + kAhead < n) fetch(from + indices[i + kAhead] * step, bytes);
+    if (i + kAhead < n) fetch_row(from + indices[i + kAhead] * step, bytes);
     std::memcpy(to, from + indices[i] * step, length);
   }
 }

@@ -45,6 +45,8 @@ struct Scratch {
 
 template <class T, class Acc>
 class Average {
+  static constexpr bool kIsHalf = !std::is_same_v<T, float> && !std::is_same_v<T, double>;
+
  public:
   Average(const dlcore_launch* launch, bool backward)
       : w_(average_windows(launch, backward ? launch->outputs[0] : launch->inputs[0],
@@ -55,7 +57,7 @@ class Average {
         backward_(backward) {}
 
   uint64_t workspace() const {
-    if (!w_.by_phases()) return 0;
+    if (is_global() || !w_.by_phases()) return 0;
     return Scratch<Acc>::bytes(w_) * static_cast<uint64_t>(parts().count);
   }
 
@@ -64,6 +66,11 @@ class Average {
     queue.parallel_for(all.count, [&](int64_t part) {
       if (queue.stopped()) return;
       const int64_t begin = part * all.per_part, end = std::min(all.rows, begin + all.per_part);
+      if (is_global()) {
+        for (int64_t plane = begin; plane < end; ++plane)
+          backward_ ? fill_plane(plane) : average_plane(plane);
+        return;
+      }
       if (!w_.by_phases()) {
         for (int64_t row = begin; row < end; ++row) backward_ ? spread_sparse(row) : sparse(row);
         return;
@@ -78,8 +85,58 @@ class Average {
   }
 
  private:
+  // One window, which is the whole plane.
+  bool is_global() const {
+    const auto whole = [](const PoolAxis& a) {
+      return a.count == 1 && a.kernel == a.size && a.before == 0;
+    };
+    return !kIsHalf && whole(w_.rows) && whole(w_.columns);
+  }
+  int64_t plane_size() const { return w_.rows.size * w_.columns.size; }
+
+  void average_plane(int64_t plane) const {
+    if constexpr (!kIsHalf) {
+      const int64_t n = plane_size();
+      out_[plane] = narrowed<T>(sum_of(in_ + plane * n, n) / static_cast<Acc>(n));
+    }
+  }
+  void fill_plane(int64_t plane) const {
+    const int64_t n = plane_size();
+    const T share = narrowed<T>(widened(in_[plane]) / static_cast<Acc>(n));
+    std::fill(out_ + plane * n, out_ + (plane + 1) * n, share);
+  }
+
+  // Elements of x as a vector of sums.
+  template <class D>
+  static HWY_INLINE hn::Vec<D> load_wide(D d, const T* x) {
+    if constexpr (std::is_same_v<T, Acc>) {
+      return hn::LoadU(d, x);
+    } else {
+      return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), x));
+    }
+  }
+
+  // Four vectors of sums, so that one addition need not wait for the other.
+  static Acc sum_of(const T* x, int64_t n) {
+    const hn::ScalableTag<Acc> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    auto a = hn::Zero(d), b = a, c = a, e = a;
+    int64_t i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      a = hn::Add(a, load_wide(d, x + i));
+      b = hn::Add(b, load_wide(d, x + i + lanes));
+      c = hn::Add(c, load_wide(d, x + i + 2 * lanes));
+      e = hn::Add(e, load_wide(d, x + i + 3 * lanes));
+    }
+    for (; i + lanes <= n; i += lanes) a = hn::Add(a, load_wide(d, x + i));
+    Acc sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+    for (; i < n; ++i) sum += static_cast<Acc>(x[i]);
+    return sum;
+  }
+
   PoolParts parts() const {
     const PoolAxis &r = w_.rows, &c = w_.columns;
+    if (is_global()) return {w_.planes, plane_size()};
     const int64_t height = std::min(r.kernel, r.size), width = std::min(c.kernel, c.size);
     const int64_t taps = std::min<int64_t>(height * width, 1 << 16);
     return {

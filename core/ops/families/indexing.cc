@@ -48,6 +48,16 @@ void need_axes(const Infer& r, int input) {
   }
 }
 
+// Kernels are not asked where the result has no elements: an axis without any has no valid index.
+void need_entries(const Infer& r, Dim size) {
+  const Dims& indices = r.dims(1);
+  const bool none = std::find(indices.begin(), indices.end(), Dim(0)) != indices.end();
+  if (none || !(size == Dim(0))) return;
+  fail(DLCORE_OUT_OF_RANGE,
+       "{}: every index is out of bounds for size 0: indices is {}, expected it empty", r.op.name,
+       r.math.text(indices));
+}
+
 // Indices of as many axes as `dims`, whose sizes are those of `dims` or 1 except along `axis`.
 void need_aligned(const Infer& r, int input, const Dims& dims, int axis, const char* like) {
   const Dims& indices = r.dims(input);
@@ -103,7 +113,9 @@ constexpr OpDef op_take = {
     .infer =
         [](Infer& r) {
           need_axes(r, 0);
-          r.set(0, r.dtype(0), taken(r, r.dims(0), r.axis(0, r.rank(0)), r.dims(1)));
+          const int axis = r.axis(0, r.rank(0));
+          need_entries(r, r.dim(0, axis));
+          r.set(0, r.dtype(0), taken(r, r.dims(0), axis, r.dims(1)));
         },
     .vjp =
         [](Vjp& r) {
@@ -146,6 +158,7 @@ constexpr OpDef op_take_backward = {
         [](Infer& r) {
           const Dims shape = r.attrs.dims(0);
           const int axis = r.axis(1, static_cast<int>(shape.size()));
+          need_entries(r, shape[static_cast<size_t>(axis)]);
           r.need_same(0, taken(r, shape, axis, r.dims(1)));
           r.set(0, r.dtype(0), shape);
         },
@@ -196,6 +209,7 @@ constexpr OpDef op_take_along_axis = {
             r.refuse("indices is {}, expected the rank of x, which is {}", r.math.text(r.dims(1)),
                      r.math.text(y));
           }
+          need_entries(r, r.dim(0, axis));
           y[static_cast<size_t>(axis)] = r.dim(1, axis);
           r.set(0, r.dtype(0), broadcast(r, y, r.dims(1)));
         },
@@ -238,6 +252,7 @@ constexpr OpDef op_take_along_axis_backward = {
           const Dims shape = r.attrs.dims(0);
           const int axis = r.axis(1, static_cast<int>(shape.size()));
           need_aligned(r, 1, shape, axis, "shape");
+          need_entries(r, shape[static_cast<size_t>(axis)]);
           r.need_same(0, replaced(shape, axis, {r.dim(1, axis)}));
           r.set(0, r.dtype(0), shape);
         },
@@ -284,6 +299,7 @@ constexpr OpDef op_scatter_add = {
           const Dims& x = r.dims(0);
           const int axis = r.axis(0, r.rank(0));
           need_aligned(r, 1, x, axis, "x");
+          need_entries(r, x[static_cast<size_t>(axis)]);
           r.need_same(2, replaced(x, axis, {r.dim(1, axis)}));
           r.set(0, r.dtype(0), x);
         },
@@ -348,6 +364,7 @@ constexpr OpDef op_embedding = {
             r.refuse("padding_idx is {}, expected {} to {} for {} rows", r.attrs.number(0),
                      -rows.value, rows.value - 1, rows.value);
           }
+          need_entries(r, rows);
           r.set(0, r.dtype(0), taken(r, r.dims(0), 0, r.dims(1)));
         },
     .compose = [](Compose& r) { r.set(0, take(r.input(0), r.input(1), 0)); },

@@ -180,7 +180,8 @@ Dims with_last_two(const Dims& dims, const Dims& last) {
 // The attribute `size` of the backward ops.
 Dims size_attr(const Infer& r, int index) {
   const Dims size = r.attrs.dims(index);
-  if (size.size() != 2) r.refuse("size is {}, expected [H, W]", r.math.text(size));
+  if (size.size() != 2 || size[0] == Dim(0) || size[1] == Dim(0))
+    r.refuse("size is {}, expected [H, W] of 1 or more", r.math.text(size));
   return size;
 }
 

@@ -259,8 +259,17 @@ def out_of_range(suite):
         fail(f"extreme_{index}", "scatter_add", [x, Operand([[index]], "i64"), Operand(np.zeros((1, 4)), "f32")], index,
              0, 3)
     fail("last_axis", "take", [x, Operand([[0, 1], [2, 4]], "i64")], 4, 3, 4, -1)
-    fail("empty_table", "take", [Operand(np.zeros((0, 4)), "f32"), Operand([0], "i64")], 0, 0, 0)
-    fail("empty_table", "take_along_axis", [Operand(np.zeros((0, 4)), "f32"), Operand([[0]], "i64")], 0, 0, 0)
+    # Also where the result would be empty.
+    nothing, row = Operand(np.zeros((0, 4)), "f32"), Operand([[0]], "i64")
+    for name, op, operands in [
+            ("empty_table", "take", [nothing, Operand([0], "i64")]),
+            ("empty_table_rank0", "take", [nothing, Operand(0, "i64")]),
+            ("empty_table_empty_rows", "take", [Operand(np.zeros((0, 0)), "f32"), Operand([0], "i64")]),
+            ("empty_table", "take_along_axis", [nothing, row]),
+            ("empty_table_empty_rows", "take_along_axis", [Operand(np.zeros((0, 0)), "f32"), row]),
+            ("empty_table", "scatter_add", [nothing, row, Operand(np.zeros((1, 4)), "f32")]),
+            ("empty_table", "embedding", [nothing, Operand([0], "i64")])]:
+        suite.fail(name, op, operands, error="OUT_OF_RANGE", contains=["out of bounds for size 0"])
     fail("view", "take", [x, LAYOUTS["permuted_slice"](np.array([[0, 9], [1, 0]]), "i64")], 9, 1, 3)
     fail("broadcast", "take_along_axis", [x, Operand([[0], [9]], "i64")], 9, 1, 3)
     far = np.zeros(3000, np.uint8)
