@@ -48,57 +48,52 @@ HWY_INLINE S narrowed(Wide<S> value) {
   }
 }
 
-// A vector of N lanes, or as many as there are.
-template <class T, int64_t N>
-using UpTo = hn::CappedTag<T, static_cast<size_t>(N)>;
-
-// Short runs, for which a call of memcpy costs more than the copy. Each step halves the vector.
-template <int64_t N, class T>
-HWY_INLINE void copy_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
+// Runs are short: a call of memcpy would cost more than the copy. What is left of one after whole
+// vectors is masked where that is cheap; elsewhere each step halves the vector.
+#if HWY_TARGET == HWY_AVX3
+template <class T, class Map>
+HWY_INLINE void map_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n,
+                         const Map& map) {
+  if (n == 0) return;
+  const Full<T> d;
+  const auto mask = hn::FirstN(d, static_cast<size_t>(n));
+  hn::BlendedStore(map(d, hn::MaskedLoad(mask, d, from)), mask, d, to);
+}
+#else
+template <class T, class Map, int64_t N = kLanes<T> / 2>
+HWY_INLINE void map_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n,
+                         const Map& map) {
   if constexpr (N >= 1) {
     if (n >= N) {
-      const UpTo<T, N> d;
-      hn::StoreU(hn::LoadU(d, from), d, to);
+      const hn::CappedTag<T, static_cast<size_t>(N)> d;
+      hn::StoreU(map(d, hn::LoadU(d, from)), d, to);
       to += N;
       from += N;
       n -= N;
     }
-    copy_rest<N / 2>(to, from, n);
+    map_rest<T, Map, N / 2>(to, from, n, map);
   }
+}
+#endif
+
+// to[i] = map(from[i]) for i < n.
+template <class T, class Map>
+HWY_INLINE void map_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n, const Map& map) {
+  const Full<T> d;
+  for (; n >= kLanes<T>; n -= kLanes<T>, to += kLanes<T>, from += kLanes<T>) {
+    hn::StoreU(map(d, hn::LoadU(d, from)), d, to);
+  }
+  map_rest(to, from, n, map);
 }
 
 template <class T>
 HWY_INLINE void copy_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
-  const Full<T> d;
-  for (; n >= kLanes<T>; n -= kLanes<T>, to += kLanes<T>, from += kLanes<T>) {
-    hn::StoreU(hn::LoadU(d, from), d, to);
-  }
-  copy_rest<kLanes<T> / 2>(to, from, n);
-}
-
-// to[i] = from[i] + added.
-template <int64_t N, class T>
-HWY_INLINE void add_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, T added, int64_t n) {
-  if constexpr (N >= 1) {
-    if (n >= N) {
-      const UpTo<T, N> d;
-      hn::StoreU(hn::Add(hn::LoadU(d, from), hn::Set(d, added)), d, to);
-      to += N;
-      from += N;
-      n -= N;
-    }
-    add_rest<N / 2>(to, from, added, n);
-  }
+  map_run(to, from, n, [](auto, auto v) HWY_ATTR { return v; });
 }
 
 template <class T>
 HWY_INLINE void add_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, T added, int64_t n) {
-  const Full<T> d;
-  const auto bias = hn::Set(d, added);
-  for (; n >= kLanes<T>; n -= kLanes<T>, to += kLanes<T>, from += kLanes<T>) {
-    hn::StoreU(hn::Add(hn::LoadU(d, from), bias), d, to);
-  }
-  add_rest<kLanes<T> / 2>(to, from, added, n);
+  map_run(to, from, n, [added](auto d, auto v) HWY_ATTR { return hn::Add(v, hn::Set(d, added)); });
 }
 
 // Elements `step` apart, one after the other.

@@ -779,7 +779,7 @@ def conv2d(x: Operand, weight: Operand, bias: Operand | None = None, *, stride: 
       auto_pad: instead of padding. same_upper, same_lower: so many zeros that OH is H / stride rounded up, an
       odd one at the end (upper) or in front (lower); valid: none
 
-    T: f32, f64.
+    T: f16, bf16, f32, f64.
     """
     return call(112, [x, weight, bias], [*_pack.optional(_pack.integers, stride),
                                          *_pack.optional(_pack.integers, padding),

@@ -1389,7 +1389,7 @@ enum {
  *   x: [N, C, H, W]
  *   weight: [O, C / groups, KH, KW]
  *   bias: [O]
- * Op 112; T: f32, f64; differentiable */
+ * Op 112; T: f16, bf16, f32, f64; differentiable */
 static inline dlcore_tensor *dlcore_conv2d(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
                                            dlcore_tensor *bias) {
   return dlcore_op_call3(ctx, 112, x, weight, bias, NULL, 0);

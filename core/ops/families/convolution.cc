@@ -14,6 +14,8 @@ namespace {
 constexpr int32_t kConv2d = 112, kInputBackward = 113, kWeightBackward = 114;
 enum : int { kStride, kPadding, kDilation, kGroups, kAutoPad, kSize };
 
+// The 16-bit ones are accumulated in f32.
+constexpr DtypeSet kConvolutionSet = kFloatSet | kHalfSet;
 constexpr int64_t kLargest = INT32_MAX;  // of strides, paddings and dilations: sums do not overflow
 
 // ---- Geometry
@@ -334,8 +336,8 @@ constexpr OpDef op_conv2d = {
         "x[n, C' + c, i stride - top + a dilation, j stride - left + b dilation], zero outside x, "
         "where C' is the first channel of the group of o. OH is (H + top + bottom - (KH - 1) "
         "dilation - 1) / stride + 1, rounded down, and OW likewise. As Conv of ONNX.",
-    .inputs = {in("x", kFloatSet, kImages), in("weight", kFloatSet, kWeights),
-               optional_in("bias", kFloatSet, "[O]")},
+    .inputs = {in("x", kConvolutionSet, kImages), in("weight", kConvolutionSet, kWeights),
+               optional_in("bias", kConvolutionSet, "[O]")},
     .attrs = {kStrideAttr, kPaddingAttr, kDilationAttr, kGroupsAttr, kAutoPadAttr},
     .outputs = {out("y", "T", kResults)},
     .infer = infer_conv2d,
@@ -362,7 +364,7 @@ constexpr OpDef op_input_backward = {
     .name = "conv2d_input_backward",
     .family = "convolution",
     .doc = "Gradient of conv2d with respect to x of [.., H, W], for the gradient g of its result.",
-    .inputs = {in("g", kFloatSet, kResults), in("weight", kFloatSet, kWeights)},
+    .inputs = {in("g", kConvolutionSet, kResults), in("weight", kConvolutionSet, kWeights)},
     .attrs = {kStrideAttr, kPaddingAttr, kDilationAttr, kGroupsAttr, kAutoPadAttr,
               optional(dims_attr("size", "[H, W] of x; left out: the smallest that fit"))},
     .outputs = {out("dx", "T", kImages)},
@@ -391,7 +393,7 @@ constexpr OpDef op_weight_backward = {
     .doc =
         "Gradient of conv2d with respect to a weight of [.., KH, KW], for the gradient g of its "
         "result.",
-    .inputs = {in("g", kFloatSet, kResults), in("x", kFloatSet, kImages)},
+    .inputs = {in("g", kConvolutionSet, kResults), in("x", kConvolutionSet, kImages)},
     .attrs = {kStrideAttr, kPaddingAttr, kDilationAttr, kGroupsAttr, kAutoPadAttr,
               optional(dims_attr("kernel", "[KH, KW]; left out: the largest that fit"))},
     .outputs = {out("dw", "T", kWeights)},
