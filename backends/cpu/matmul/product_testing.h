@@ -9,22 +9,28 @@
 #include <random>
 #include <vector>
 
+#include "backends/cpu/matmul/matmul.h"
 #include "backends/cpu/matmul/provider.h"
 #include "backends/cpu/targets.h"
 
 namespace dlcore::cpu::test {
 
+// The instruction sets that were compiled and that this processor has.
 inline std::vector<int64_t> targets() {
   std::vector<int64_t> found;
+  for (const TargetKernels& table : matmul_kernels()) {
 #if HWY_ARCH_X86
-  found.push_back(HWY_SSE4);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(HWY_AVX2);
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
-    found.push_back(HWY_AVX3);
-  }
-#else
-  found.push_back(HWY_STATIC_TARGET);
+    if (table.target == HWY_AVX2 &&
+        !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) {
+      continue;
+    }
+    if (table.target == HWY_AVX3 &&
+        !(__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))) {
+      continue;
+    }
 #endif
+    found.push_back(table.target);
+  }
   return found;
 }
 

@@ -121,6 +121,10 @@ inline constexpr int kDotColumns = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_N
                                           : R == 2 ? 4
                                                    : 8);
 
+// How far ahead rows of w are asked for: 256 bytes.
+template <class S>
+inline constexpr int64_t kAheadColumns = 256 / static_cast<int64_t>(sizeof(S));
+
 // R rows of x and J rows of w, all with unit stride over k.
 template <class T, int R, int J, class S>
 HWY_NOINLINE void dot_rows(const T* HWY_RESTRICT x, int64_t x_row, const S* HWY_RESTRICT w,
@@ -142,6 +146,7 @@ HWY_NOINLINE void dot_rows(const T* HWY_RESTRICT x, int64_t x_row, const S* HWY_
 #pragma GCC unroll 8
     for (int j = 0; j < J; ++j) {
       const V other = load_as(d, w + j * w_row + at);
+      __builtin_prefetch(w + j * w_row + at + kAheadColumns<S>);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) acc[r][j] = hn::MulAdd(part[r], other, acc[r][j]);
     }
