@@ -79,7 +79,7 @@ def run(options, cpus, workers):
             print(f"{benchmark.name:16} FAILED: {error}", flush=True)
             continue
         row["verdict"] = verdict(row) if workers.with_peers else ""
-        row["peer_name"] = PEER_NAMES.get(row["peer_name"], None if row["peer"] is None else PEER_NAMES["ours"])
+        row["peer_name"] = PEER_NAMES.get(row["peer_name"])
         rows.append(row)
         show(row)
     return rows, missing, failed
@@ -97,7 +97,7 @@ def plot(rows_file, target):
 
 
 def finish(options, rows, missing, failed, machine, workers):
-    machine["peers"] = sorted(worker.about["version"] for name, worker in workers.running.items() if name != "ours")
+    machine["peers"] = sorted(worker.about["version"] for name, worker in workers.running.items() if "ours" not in name)
     machine["date"] = time.strftime("%Y-%m-%d")
     machine["quick"] = options.quick
     for row in rows:

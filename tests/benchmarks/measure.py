@@ -54,7 +54,7 @@ def rest(pids):
 
 def sample_part(workers, names, plan):
     """{side: [seconds of a turn]}, one for each pair; `names` says what each side runs."""
-    sides = {side: workers.get(side.partition(":")[0]) for side in names}
+    sides = {side: workers.get(side) for side in names}
     turns = {side: turns_for(worker, names[side], plan.sample_s) for side, worker in sides.items()}
     samples = {side: [] for side in sides}
     order = list(sides)
@@ -71,10 +71,9 @@ def sample_part(workers, names, plan):
 
 
 def work(workers, benchmark, plan):
-    if benchmark.peers == ("ours",):
+    if benchmark.peers == ("ours again",):
         ours, theirs = benchmark.parts
-        samples = sample_part(workers, {"ours": f"{benchmark.name}/{ours}", "ours:peer": f"{benchmark.name}/{theirs}"}, plan)
-        return {"ours": samples["ours"], "ours:peer": samples["ours:peer"]}
+        return sample_part(workers, {"ours": f"{benchmark.name}/{ours}", "ours again": f"{benchmark.name}/{theirs}"}, plan)
     peers = [peer for peer in benchmark.peers if workers.with_peers]
     parts = []
     for part in benchmark.parts:
