@@ -30,6 +30,9 @@ bool processor_has(Isa isa) {
 bool processor_has(Isa isa) { return isa == Isa::kBaseline; }
 #endif
 
+// Builds may leave instruction sets out.
+bool compiled(Isa isa) { return (HWY_TARGETS & target_of(isa)) != 0; }
+
 const char* name_of(Isa isa) {
   return isa == Isa::kAvx512 ? "AVX-512" : isa == Isa::kAvx2 ? "AVX2" : "baseline";
 }
@@ -39,12 +42,16 @@ const char* name_of(Isa isa) {
 Isa choose_isa(Isa asked) {
   if (asked == Isa::kBest) {
     for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
-      if (processor_has(isa)) return isa;
+      if (compiled(isa) && processor_has(isa)) return isa;
     }
     return Isa::kBaseline;
   }
   if (!processor_has(asked)) {
     fail(DLCORE_UNAVAILABLE, "engine_open: the processor lacks the instruction set {}",
+         name_of(asked));
+  }
+  if (!compiled(asked)) {
+    fail(DLCORE_UNAVAILABLE, "engine_open: this build lacks the instruction set {}",
          name_of(asked));
   }
   return asked;

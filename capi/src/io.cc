@@ -11,12 +11,14 @@ using namespace dlcore::api;
 
 namespace {
 
-Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const std::string& name) {
+Tensor& need_saveable(Context& ctx, const dlcore_tensor* handle, const std::string& name) {
   constexpr const char* kCall = "archive_save";
   Tensor& tensor = need_tensor(ctx, handle, kCall, "a tensor");
-  if (tensor.symbolic() || tensor.leveled()) {
-    invalid("{}: tensor '{}' belongs to a capture or a transform, and has no elements", kCall,
-            name);
+  if (tensor.data == nullptr) {
+    invalid(
+        "{}: tensor '{}' has no elements: it belongs to a capture, a transform or an infer "
+        "callback",
+        kCall, name);
   }
   return tensor;
 }
@@ -35,7 +37,7 @@ dlcore_status dlcore_archive_save(dlcore_context* ctx, const char* path, const c
     std::vector<NamedTensor> all;
     for (int64_t i = 0; i < n; ++i) {
       std::string name = need_text(names[i], kCall, "a name");
-      TensorRef tensor(&need_elements(c, tensors[i], name));
+      TensorRef tensor(&need_saveable(c, tensors[i], name));
       all.push_back({std::move(name), std::move(tensor)});
     }
     save_tensors(c, file, all);

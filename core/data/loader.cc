@@ -37,9 +37,11 @@ Loader::Data Loader::load(Context& ctx, const std::string& source) {
 Loader::Data Loader::from_tensors(Context& ctx, Tensor& samples, Tensor& labels) {
   for (const Tensor* t : {&samples, &labels}) {
     const char* name = t == &samples ? "samples" : "labels";
-    if (t->symbolic() || t->leveled()) {
-      invalid("loader_from_tensors: {} belong to a capture or a transform, and have no elements",
-              name);
+    if (t->data == nullptr) {
+      invalid(
+          "loader_from_tensors: {} have no elements: they belong to a capture, a transform or an "
+          "infer callback",
+          name);
     }
     if (t->rank == 0) invalid("loader_from_tensors: {} have rank 0, expected 1 or more", name);
   }
@@ -64,9 +66,11 @@ Loader::Loader(Context& ctx, Data data, const std::string& source, int64_t batch
       labels_(std::move(data.labels)),
       batch_(checked_batch(batch)),
       shuffle_(shuffles(flags)),
-      name_(fmt::format("{}#{}", source, ctx.next_loader_number())),
+      name_(fmt::format("{}#{}", source, ctx.loader_number())),
       seed_(ctx.seed()),
-      counted_(ctx.engine(), ctx.engine().live.loaders) {}
+      counted_(ctx.engine(), ctx.engine().live.loaders) {
+  ctx.count_loader();
+}
 
 // Fisher and Yates, as in Durstenfeld 1964, with draws of the stream that seed, name and epoch
 // select.

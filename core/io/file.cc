@@ -17,7 +17,39 @@ namespace {
 // Linux moves at most about 2 GiB in one call.
 constexpr size_t kLargestTransfer = size_t{1} << 30;
 
-dlcore_status status_of(int error) {
+[[noreturn]] void fail_for(const char* action, const std::string& path, int error) {
+  fail(status_of_system_error(error), "cannot {} '{}': {}", action, path,
+       std::generic_category().message(error));
+}
+
+void check_path(const std::string& path) {
+  if (path.empty() || path.find('\0') != std::string::npos) invalid("'{}' is no file name", path);
+}
+
+template <class Call>
+auto retry(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// A rename has reached the disk when its directory has; file systems that cannot sync one say
+// EINVAL.
+void sync_directory(const std::string& directory) {
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  retry([&] { return fsync(descriptor); });
+  close(descriptor);
+}
+
+}  // namespace
+
+dlcore_status status_of_system_error(int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
@@ -40,35 +72,6 @@ dlcore_status status_of(int error) {
       return DLCORE_UNKNOWN;
   }
 }
-
-[[noreturn]] void fail_for(const char* action, const std::string& path, int error) {
-  fail(status_of(error), "cannot {} '{}': {}", action, path,
-       std::generic_category().message(error));
-}
-
-void check_path(const std::string& path) {
-  if (path.empty() || path.find('\0') != std::string::npos) invalid("'{}' is no file name", path);
-}
-
-template <class Call>
-auto retry(const Call& call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
-// A rename has reached the disk when its directory has; file systems that cannot sync one say
-// EINVAL.
-void sync_directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  retry([&] { return fsync(descriptor); });
-  close(descriptor);
-}
-
-}  // namespace
 
 FileReader::FileReader(std::string path) : path_(std::move(path)) {
   check_path(path_);
@@ -126,12 +129,13 @@ void AtomicFileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFileWriter::commit() {
+  const std::string directory = directory_of(path_);  // nothing may fail after the rename
   if (retry([this] { return fsync(descriptor_); }) != 0) fail_for("write", path_, errno);
   const int closed = close(std::exchange(descriptor_, -1));  // never repeated: see close(2)
   if (closed != 0 && errno != EINTR) fail_for("write", path_, errno);
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_for("write", path_, errno);
   temporary_.clear();
-  sync_directory_of(path_);
+  sync_directory(directory);
 }
 
 }  // namespace dlcore

@@ -2,8 +2,8 @@
 #include "core/ops/execute.h"
 
 #include <cstring>
-#include <deque>
 #include <limits>
+#include <list>
 
 #include "core/base/half.h"
 #include "core/ops/arrange.h"
@@ -220,7 +220,9 @@ class Launch {
   std::span<const int64_t> attrs_;
   SmallVector<dlcore_operand, 8> inputs_, outputs_;
   SmallVector<Tensor*, 8> tensors_, out_tensors_;
-  std::deque<Ints> strides_;  // of broadcast inputs; must not move
+  // Of broadcast inputs; must not move, and needs no memory while there are none: a launch of an
+  // optimizer step must not fail half-way.
+  std::list<Ints> strides_;
   std::vector<OperandView> views_;
   std::vector<TensorRef> held_;
   dlcore_failure failure_;
