@@ -154,6 +154,10 @@ void queue_set_stop(void*, void* queue, const int32_t* stop) {
   static_cast<Queue*>(queue)->stop = reinterpret_cast<const std::atomic<int32_t>*>(stop);
 }
 
+void queue_set_deadline(void*, void* queue, int64_t deadline) {
+  static_cast<Queue*>(queue)->deadline = deadline;
+}
+
 }  // namespace
 
 BuiltInDevice make_device(ThreadPool& pool, const EngineOptions& options) {
@@ -183,6 +187,7 @@ BuiltInDevice make_device(ThreadPool& pool, const EngineOptions& options) {
   api.queue_wait = queue_wait;
   api.queue_passed = queue_passed;
   api.queue_set_stop = queue_set_stop;
+  api.queue_set_deadline = queue_set_deadline;
   api.kernels = device->kernels.data();
   api.n_kernels = static_cast<int64_t>(device->kernels.size());
   return {api, std::move(device), isa};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/graph/capture.h"
 #include "core/tensor/variable.h"
 
 namespace dlcore::api {
@@ -97,6 +98,27 @@ int64_t need_count(int64_t count, const void* array, const char* call, const cha
   if (count > 0 && array == nullptr)
     invalid("{}: {} is NULL, but their number is {}", call, name, count);
   return count;
+}
+
+Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const char* call) {
+  Tensor& tensor = need_tensor(ctx, handle, call, "tensor");
+  if (tensor.leveled()) {
+    fail(DLCORE_FAILED_PRECONDITION,
+         "{}: the tensor belongs to a transform level; lower it, or take its primal or tangent",
+         call);
+  }
+  if (tensor.symbolic()) {
+    const std::string origin =
+        ctx.capture ? ctx.capture->origin(tensor) : "a capture that has ended";
+    fail(DLCORE_FAILED_PRECONDITION,
+         "{}: the tensor is a value of a captured graph and has no elements yet; it was made by {}",
+         call, origin);
+  }
+  if (tensor.data == nullptr) {
+    fail(DLCORE_FAILED_PRECONDITION,
+         "{}: the tensor has no elements: infer callbacks see dtypes and shapes only", call);
+  }
+  return tensor;
 }
 
 Variable& need_variable(Context& ctx, const dlcore_variable* handle, const char* call) {

@@ -48,6 +48,8 @@ T& need(const void* handle, const char* call, const char* name) {
 }
 // Also of the context's engine.
 Tensor& need_tensor(Context& ctx, const dlcore_tensor* handle, const char* call, const char* name);
+// Also with elements to be read.
+Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const char* call);
 // nullptr for dlcore_tensor_none().
 Tensor* need_input(Context& ctx, const dlcore_tensor* handle, const char* call, int64_t index);
 bool is_none(const dlcore_tensor* handle);
@@ -124,6 +126,7 @@ Public* object_call(dlcore_context* handle, Fn&& fn) noexcept {
   if (!entry) return nullptr;
   Context& ctx = entry.context();
   try {
+    ctx.reserve_object();
     return reinterpret_cast<Public*>(ctx.give_object(fn(ctx)));
   } catch (...) {
     ctx.keep_current_exception();
@@ -143,8 +146,10 @@ dlcore_status status_call(dlcore_context* handle, Fn&& fn,
     return DLCORE_OK;
   } catch (const Error& e) {
     const dlcore_status code = e.code;
+    const bool first = ctx.ok();
     ctx.keep_current_exception();
-    return code;
+    return first ? ctx.error()->code
+                 : code;  // keeping it may have needed more memory than there is
   } catch (...) {
     ctx.keep_current_exception();
     return ctx.error()->code;

@@ -65,7 +65,7 @@ dlcore_tensor* dlcore_capture_input(dlcore_context* ctx, const char* name, dlcor
 dlcore_tensor* dlcore_capture_constant(dlcore_context* ctx, dlcore_tensor* tensor) {
   return tensor_call(ctx, [&](Context& c) {
     Capture& capture = need_capture(c, "capture_constant");
-    return capture.constant(c, need_tensor(c, tensor, "capture_constant", "tensor"));
+    return capture.constant(c, need_elements(c, tensor, "capture_constant"));
   });
 }
 

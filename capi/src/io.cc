@@ -21,9 +21,11 @@ std::vector<NamedTensor> need_tensors(Context& ctx, const char* const* names,
   for (int64_t i = 0; i < n; ++i) {
     std::string name = need_text(names[i], call, "a name");
     Tensor& tensor = need_tensor(ctx, tensors[i], call, "a tensor");
-    if (tensor.symbolic() || tensor.leveled()) {
-      invalid("{}: tensor '{}' belongs to a capture or a transform, and has no elements", call,
-              name);
+    if (tensor.data == nullptr) {
+      invalid(
+          "{}: tensor '{}' has no elements: it belongs to a capture, a transform or an infer "
+          "callback",
+          call, name);
     }
     all.push_back({std::move(name), TensorRef(&tensor)});
   }

@@ -79,28 +79,6 @@ dlcore_tensor* scalar(dlcore_context* handle, Dtype dtype, T value, bool weak) {
   });
 }
 
-// A tensor that has elements to be read.
-Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const char* call) {
-  Tensor& tensor = need_tensor(ctx, handle, call, "tensor");
-  if (tensor.leveled()) {
-    fail(DLCORE_FAILED_PRECONDITION,
-         "{}: the tensor belongs to a transform level; lower it, or take its primal or tangent",
-         call);
-  }
-  if (tensor.symbolic()) {
-    const std::string origin =
-        ctx.capture ? ctx.capture->origin(tensor) : "a capture that has ended";
-    fail(DLCORE_FAILED_PRECONDITION,
-         "{}: the tensor is a value of a captured graph and has no elements yet; it was made by {}",
-         call, origin);
-  }
-  if (tensor.data == nullptr) {
-    fail(DLCORE_FAILED_PRECONDITION,
-         "{}: the tensor has no elements: infer callbacks see dtypes and shapes only", call);
-  }
-  return tensor;
-}
-
 template <class T>
 dlcore_status read_elements(dlcore_context* handle, const char* call, dlcore_tensor* tensor,
                             Dtype dtype, T* data, int64_t count) {

@@ -16,8 +16,10 @@ dlcore_variable* dlcore_variable_create(dlcore_context* ctx, const char* name, d
       invalid("variable_create: flags is {:#x}, expected 0 or 1", flags);
     const bool trainable = (flags & DLCORE_VARIABLE_TRAINABLE) != 0;
     if (t.data == nullptr)
-      invalid("variable_create: the value of '{}' is symbolic, or belongs to a transform level",
-              text);
+      invalid(
+          "variable_create: the value of '{}' has no elements: it belongs to a capture, a "
+          "transform level or an infer callback",
+          text);
     if (trainable && !is_float(t.dtype))
       invalid("variable_create: '{}' is {}, expected a floating dtype to be trainable", text,
               dtype_name(t.dtype));

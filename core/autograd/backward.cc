@@ -14,6 +14,11 @@ namespace {
 class Sweep {
  public:
   Sweep(Context& ctx, bool retain) : ctx_(ctx), retain_(retain) {}
+  ~Sweep() {
+    for (Node* node : used_) node->end_use(/*free=*/done_ && !retain_);
+  }
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
 
   void seed(const Value& output, Value seed) {
     Tensor& t = output.tensor();
@@ -34,6 +39,9 @@ class Sweep {
 
   // Hands the variables their gradients: at the end, so that a sweep which fails changes none.
   void deliver() { add_to_slots(ctx_, of_variables_); }
+
+  // Nothing can fail any more: the history has served. One that failed can be walked again.
+  void finish() { done_ = true; }
 
   Value arrived(const Value& tensor) const {
     const TensorExtra& extra = *tensor.tensor().extra;
@@ -72,6 +80,7 @@ class Sweep {
         if (next != nullptr && seen_.insert(next).second) stack.push_back({next, 0});
       }
     }
+    used_.reserve(post_order_.size());
   }
 
   bool leads_somewhere(const Node& node) const {
@@ -83,12 +92,23 @@ class Sweep {
     return false;
   }
 
-  void visit(Node& node) {
+  // What has arrived at a node, which is complete by now, and of no use to anybody else unless it
+  // is asked for.
+  std::vector<Value> take_arrived(Node& node) {
     auto it = gradients_.find(&node);
-    if (it == gradients_.end()) return;
+    if (it == gradients_.end()) return {};
+    if (wanted_.contains(&node)) return it->second;
+    std::vector<Value> arrived = std::move(it->second);
+    gradients_.erase(it);
+    return arrived;
+  }
+
+  void visit(Node& node) {
+    std::vector<Value> arrived = take_arrived(node);
+    if (arrived.empty()) return;
     if (node.op == nullptr) {
       if (wanted_.empty() && node.slot != nullptr)
-        of_variables_.push_back({node.slot, it->second[0]});
+        of_variables_.push_back({node.slot, std::move(arrived[0])});
       return;
     }
     uint64_t wanted = 0;
@@ -97,25 +117,26 @@ class Sweep {
         wanted |= uint64_t{1} << i;
     }
     if (wanted == 0) return;
-    if (node.freed) {
+    if (!node.begin_use()) {
       fail(DLCORE_FAILED_PRECONDITION,
            "{}: the history was freed by an earlier backward; set retain_graph there to use it "
            "twice",
            node.op->name);
     }
+    used_.push_back(&node);
     std::vector<Value> results(node.edges.size());
-    std::vector<Value> arrived = it->second;  // the map may grow below
     Vjp rule(ctx_, node, wanted, arrived, results);
     node.op->vjp(rule);
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i] && (wanted >> i & 1) != 0)
         add(node.edges[i].node, node.edges[i].output, std::move(results[i]));
     }
-    if (!retain_) node.free_saved();
   }
 
   Context& ctx_;
   const bool retain_;
+  bool done_ = false;
+  std::vector<Node*> used_;
   std::vector<Node*> roots_;
   std::vector<SlotGradient> of_variables_;
   std::vector<Node*> post_order_;
@@ -193,6 +214,7 @@ std::vector<Value> gradients_of(Context& ctx, std::span<const Value> outputs,
            "grad: no output depends on wrt {}; set allow_unused if that is meant", j);
     }
   }
+  sweep.finish();
   return results;
 }
 
@@ -214,6 +236,7 @@ void backward(Context& ctx, const Value& loss) {
   sweep.seed(loss, full_like(loss, loss.dims(), 1));
   sweep.run();
   sweep.deliver();
+  sweep.finish();
 }
 
 }  // namespace dlcore

@@ -78,8 +78,19 @@ void release_node(Node* node) {
   destroy_nodes(dead);
 }
 
-void Node::free_saved() {
-  freed = true;
+bool Node::begin_use() {
+  users_.fetch_add(1);
+  if (!freed_.load()) return true;
+  end_use(false);
+  return false;
+}
+
+void Node::end_use(bool free) {
+  if (free) freed_.store(true);
+  if (users_.fetch_sub(1) == 1 && freed_.load() && !forgotten_.exchange(true)) forget_saved();
+}
+
+void Node::forget_saved() {
   DeadNodes dead;
   for (TensorRef& input : inputs) dlcore::drop(input, dead);
   for (TensorRef& output : outputs) dlcore::drop(output, dead);
@@ -96,11 +107,11 @@ void attach_history(Tensor& tensor, Node* node, int32_t index) {
 TensorRef make_leaf(Context& ctx, Tensor& tensor, std::shared_ptr<GradientSlot> slot) {
   TensorRef leaf = new_alias(ctx, tensor);
   auto* node = new Node;
-  node->slot = std::move(slot);
-  node->device = tensor.device;
-  node->level = tensor.leveled() ? tensor.extra->level->depth : 0;
-  node->output_types.push_back({tensor.dtype, tensor.weak, tensor.dims()});
   try {
+    node->slot = std::move(slot);
+    node->device = tensor.device;
+    node->level = tensor.leveled() ? tensor.extra->level->depth : 0;
+    node->output_types.push_back({tensor.dtype, tensor.weak, tensor.dims()});
     attach_history(*leaf, node, 0);
   } catch (...) {
     release_node(node);

@@ -37,8 +37,7 @@ class Node {
 
   // A leaf when `op` is nullptr.
   const OpDef* op = nullptr;
-  int32_t level = 0;  // number of transform levels its tensors are wrapped in
-  bool freed = false;
+  int32_t level = 0;           // number of transform levels its tensors are wrapped in
   bool plain_outputs = false;  // saved outputs carry a history of their own
   Device* device = nullptr;
   SmallVector<Edge, 3> edges;         // one for each input
@@ -52,13 +51,20 @@ class Node {
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   bool drop() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
-  // Forgets what was saved; a second backward through it is then an error.
-  void free_saved();
+  // A sweep uses what was saved from begin_use, which answers false when it has been freed, to
+  // end_use. What is freed goes with its last user: sweeps may walk the same history at once.
+  bool begin_use();
+  void end_use(bool free);
 
   Node* next_dead = nullptr;  // while waiting to be destroyed
 
  private:
+  void forget_saved();
+
   std::atomic<uint32_t> references_{1};
+  std::atomic<uint32_t> users_{0};
+  std::atomic<bool> freed_{false};      // nobody may begin to use it
+  std::atomic<bool> forgotten_{false};  // and the last user has cleared it
 };
 
 // Gives up one reference. However deep the history, it is freed without recursion.

@@ -15,17 +15,7 @@
 #include <thread>
 #include <vector>
 
-// Of g++ and of clang, which tell it in different ways.
-#if defined(__SANITIZE_ADDRESS__)
-#define DLCORE_TEST_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define DLCORE_TEST_ADDRESS_SANITIZER 1
-#endif
-#endif
-#ifndef DLCORE_TEST_ADDRESS_SANITIZER
-#define DLCORE_TEST_ADDRESS_SANITIZER 0
-#endif
+#include "tests/sanitized.h"
 
 namespace dlcore {
 namespace {
@@ -158,7 +148,7 @@ TEST(ThreadPool, WorkersKeepTheirAffinity) {
   }
 }
 
-#if !defined(__SANITIZE_THREAD__)  // TSan does not allow threads to start after a fork
+#if !DLCORE_TEST_THREAD_SANITIZER  // TSan does not allow threads to start after a fork
 int status_of_child(pid_t child) {
   int status = -1;
   waitpid(child, &status, 0);

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/io/file.h"
 #include "core/io/stream.h"
 
 namespace dlcore {
@@ -46,8 +47,8 @@ class GzipReader {
     }
     if (file_ == nullptr) {
       const int error = errno;
-      fail(error == EACCES ? DLCORE_PERMISSION_DENIED : DLCORE_UNKNOWN, "idx: cannot open '{}': {}",
-           path_, std::generic_category().message(error));
+      fail(status_of_system_error(error), "idx: cannot open '{}': {}", path_,
+           std::generic_category().message(error));
     }
     gzbuffer(file_.get(), 1 << 18);
   }
@@ -78,7 +79,7 @@ class GzipReader {
     if (code == Z_BUF_ERROR) fail(DLCORE_DATA_LOSS, "idx: '{}': the gzip data ends early", path_);
     if (code == Z_ERRNO) {
       const int error = errno;
-      fail(DLCORE_UNKNOWN, "idx: cannot read '{}': {}", path_,
+      fail(status_of_system_error(error), "idx: cannot read '{}': {}", path_,
            std::generic_category().message(error));
     }
     if (code == Z_MEM_ERROR) {
@@ -157,11 +158,16 @@ class IdxReader {
   }
 
   uint64_t data_bytes() const {
+    // Also where there are none: the product of any of the dimensions fits.
     int64_t bytes = static_cast<int64_t>(type_->bytes);
+    bool empty = false;
     for (int64_t length : array_.shape) {
-      if (__builtin_mul_overflow(bytes, length, &bytes)) damaged("{} is too large", described());
+      empty = empty || length == 0;
+      if (__builtin_mul_overflow(bytes, std::max<int64_t>(length, 1), &bytes)) {
+        damaged("{} is too large", described());
+      }
     }
-    return static_cast<uint64_t>(bytes);
+    return empty ? 0 : static_cast<uint64_t>(bytes);
   }
 
   std::string described() const {

@@ -144,6 +144,9 @@ TEST_F(Idx, RefusesWrongSizes) {
   put(header(0x0e, {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}));
   expect_error(DLCORE_DATA_LOSS,
                "f64 of shape [4294967295, 4294967295, 4294967295, 4294967295] is too large");
+  put(header(0x08, {0, 0xffffffff, 0xffffffff, 0xffffffff}));  // nor can they be counted
+  expect_error(DLCORE_DATA_LOSS,
+               "u8 of shape [0, 4294967295, 4294967295, 4294967295] is too large");
   put(header(0x08, {0xffffffff, 0x7fffffff}) + "few");  // must not take memory for them
   expect_error(DLCORE_DATA_LOSS,
                "there are 3 bytes of data, expected 9223372030412324865 for u8 of shape "

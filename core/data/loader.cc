@@ -42,9 +42,11 @@ Loader::Data Loader::load(Context& ctx, const std::string& source) {
 Loader::Data Loader::from_tensors(Context& ctx, Tensor& samples, Tensor& labels) {
   for (const Tensor* t : {&samples, &labels}) {
     const char* name = t == &samples ? "samples" : "labels";
-    if (t->symbolic() || t->leveled()) {
-      invalid("loader_from_tensors: {} belong to a capture or a transform, and have no elements",
-              name);
+    if (t->data == nullptr) {
+      invalid(
+          "loader_from_tensors: {} have no elements: they belong to a capture, a transform or an "
+          "infer callback",
+          name);
     }
     if (t->rank == 0) invalid("loader_from_tensors: {} have rank 0, expected 1 or more", name);
   }
@@ -141,9 +143,11 @@ Loader::Loader(Context& ctx, Data data, const std::string& source, int64_t batch
       batch_(checked_batch(batch)),
       shuffle_(shuffles(flags)),
       seed_(ctx.seed()),
-      stream_(text_hash(fmt::format("{}#{}", source, ctx.next_loader_number()))),
+      stream_(text_hash(fmt::format("{}#{}", source, ctx.loader_number()))),
       order_(std::make_unique<Order>(count_, shuffle_)),
-      counted_(ctx.engine(), ctx.engine().live.loaders) {}
+      counted_(ctx.engine(), ctx.engine().live.loaders) {
+  ctx.count_loader();
+}
 
 Loader::~Loader() { drop_ahead(); }
 

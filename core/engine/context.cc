@@ -62,15 +62,38 @@ const std::shared_ptr<DeviceQueue>& Context::queue(Device& device) {
   auto& queue = queues_[index];
   if (!queue) {
     queue = std::make_shared<DeviceQueue>(device);
-    static_assert(std::atomic<int32_t>::is_always_lock_free &&
-                  sizeof(std::atomic<int32_t>) == sizeof(int32_t));
-    // An asynchronous device would look at it later, perhaps when this context is gone.
-    if (device.api().queue_set_stop != nullptr && !device.asynchronous()) {
-      device.api().queue_set_stop(device.api().self, queue->handle,
-                                  reinterpret_cast<const int32_t*>(&stop_));
-    }
+    tell_queue(*queue);
   }
   return queue;
+}
+
+// What kernels that run on it have to stop for.
+void Context::tell_queue(DeviceQueue& queue) {
+  const dlcore_device_api& api = queue.device.api();
+  // An asynchronous device would look at it later, perhaps when this context is gone.
+  if (queue.device.asynchronous()) return;
+  static_assert(std::atomic<int32_t>::is_always_lock_free &&
+                sizeof(std::atomic<int32_t>) == sizeof(int32_t));
+  static constexpr int32_t kNever = 0;
+  if (api.queue_set_stop != nullptr) {
+    api.queue_set_stop(api.self, queue.handle,
+                       unstoppable_ ? &kNever : reinterpret_cast<const int32_t*>(&stop_));
+  }
+  if (api.queue_set_deadline != nullptr) {
+    const std::chrono::nanoseconds at = deadline_.time_since_epoch();
+    api.queue_set_deadline(api.self, queue.handle,
+                           has_deadline_ && !unstoppable_ ? at.count() : INT64_MAX);
+  }
+}
+
+void Context::tell_queues() {
+  for (const auto& queue : queues_) {
+    if (queue) tell_queue(*queue);
+  }
+}
+
+void Context::set_unstoppable(bool on) {
+  if (std::exchange(unstoppable_, on) != on) tell_queues();
 }
 
 void Context::synchronize() {
@@ -117,6 +140,7 @@ void Context::set_deadline(int64_t milliseconds) {
     deadline_ = std::chrono::steady_clock::now() +
                 std::chrono::milliseconds(std::min(milliseconds, kLongest));
   }
+  tell_queues();
 }
 
 void Context::check_stop_slow() {
@@ -127,6 +151,7 @@ void Context::check_stop_slow() {
   }
   if (has_deadline_ && std::chrono::steady_clock::now() >= deadline_) {
     has_deadline_ = false;
+    tell_queues();
     fail(DLCORE_DEADLINE_EXCEEDED, "the deadline has passed");
   }
 }
@@ -143,7 +168,6 @@ void Context::take_notices_slow() {
 }
 
 void Context::set_seed(uint64_t seed) {
-  seed_ = seed;
   const int64_t state[3] = {static_cast<int64_t>(seed), 0, 0};
   const int64_t shape[1] = {3};
   TensorRef value = new_tensor(*this, engine_->cpu(), DLCORE_I64, shape);
@@ -153,6 +177,7 @@ void Context::set_seed(uint64_t seed) {
   } else {
     generator_->assign(*this, *value);
   }
+  seed_ = seed;
 }
 
 Variable& Context::generator() {
@@ -183,6 +208,12 @@ Tensor* Context::give(TensorRef tensor) {
   Tensor* raw = tensor.leak();
   raw->give_to_program();
   return raw;
+}
+
+void Context::reserve_object() {
+  if (manual()) return;
+  std::lock_guard<Mutex> guard(ownership_lock);
+  if (owned_.size() == owned_.capacity()) owned_.reserve(std::max<size_t>(16, 2 * owned_.size()));
 }
 
 void Context::own_object(ObjectHandle* object) {

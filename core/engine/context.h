@@ -87,9 +87,10 @@ class Context : public Handle {
   // Nothing is cancelled in the rest of a block: what it changes, it changes wholly.
   class Unstoppable {
    public:
-    explicit Unstoppable(Context& ctx)
-        : ctx_(ctx), previous_(std::exchange(ctx.unstoppable_, true)) {}
-    ~Unstoppable() { ctx_.unstoppable_ = previous_; }
+    explicit Unstoppable(Context& ctx) : ctx_(ctx), previous_(ctx.unstoppable_) {
+      ctx_.set_unstoppable(true);
+    }
+    ~Unstoppable() { ctx_.set_unstoppable(previous_); }
     Unstoppable(const Unstoppable&) = delete;
     Unstoppable& operator=(const Unstoppable&) = delete;
 
@@ -124,11 +125,14 @@ class Context : public Handle {
   // Makes this the child of a context whose call runs: the same modes, levels and random numbers.
   void inherit(Context& parent);
   int64_t next_module_number() { return module_number_++; }
-  int64_t next_loader_number() { return loader_number_++; }
+  int64_t loader_number() const { return loader_number_; }  // of the next one
+  void count_loader() { ++loader_number_; }
 
   // ---- Ownership for the program.
   // Turns the library's reference into the program's, owned by the innermost scope if there is one.
   Tensor* give(TensorRef tensor);
+  // Makes sure that giving one more object cannot fail: what made it may be undone no more.
+  void reserve_object();
   template <class T>
   T* give_object(Ref<T> object) {
     if (!manual()) own_object(object.get());
@@ -159,6 +163,9 @@ class Context : public Handle {
   void own_object(ObjectHandle* object);
   void take_notices_slow();
   void check_stop_slow();
+  void set_unstoppable(bool on);
+  void tell_queues();
+  void tell_queue(DeviceQueue& queue);
 
   Ref<Engine> engine_;
   Device* device_;

@@ -96,21 +96,24 @@ void Engine::add_device(const dlcore_device_api& api, std::shared_ptr<void> owne
 }
 
 TensorPool* Engine::lease_pool() {
+  std::lock_guard<Mutex> guard(lock_);
+  // Giving it back must not fail: there is room for all of them on either list.
+  const size_t pools = leased_.size() + orphans_.size() + 1;
+  for (auto* list : {&leased_, &orphans_}) {
+    if (list->capacity() < pools) list->reserve(std::max<size_t>(8, 2 * pools));
+  }
   TensorPool* pool = nullptr;
   {
-    std::lock_guard<Mutex> guard(pool_stock.lock);
-    if (pool_stock.first != nullptr) {
-      pool = pool_stock.first;
-      pool_stock.first = pool->next;
-    }
+    std::lock_guard<Mutex> stock(pool_stock.lock);
+    pool = pool_stock.first;
+    if (pool != nullptr) pool_stock.first = pool->next;
   }
   if (pool == nullptr) pool = new TensorPool;
-  std::lock_guard<Mutex> guard(lock_);
   leased_.push_back(pool);
   return pool;
 }
 
-void Engine::return_pool(TensorPool* pool) {
+void Engine::return_pool(TensorPool* pool) noexcept {
   {
     std::lock_guard<Mutex> guard(lock_);
     std::erase(leased_, pool);

@@ -91,7 +91,7 @@ class Engine : public Handle {
   std::string device_names();
 
   TensorPool* lease_pool();
-  void return_pool(TensorPool* pool);
+  void return_pool(TensorPool* pool) noexcept;
   // After a slot went back: ends the pool's orphanage when it was the last one.
   static void after_release(SlotPool* pool) {
     auto* tensors = static_cast<TensorPool*>(pool);

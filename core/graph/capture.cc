@@ -10,6 +10,36 @@
 
 namespace dlcore {
 
+class Capture::Addition {
+ public:
+  explicit Addition(Graph& graph)
+      : graph_(graph),
+        values_(graph_.values.size()),
+        inputs_(graph_.inputs.size()),
+        state_(graph_.state.size()),
+        constants_(graph_.constants.size()) {}
+  ~Addition() {
+    if (kept_) return;
+    cut(graph_.values, values_);
+    cut(graph_.inputs, inputs_);
+    cut(graph_.state, state_);
+    cut(graph_.constants, constants_);
+  }
+  Addition(const Addition&) = delete;
+  Addition& operator=(const Addition&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  template <class T>
+  static void cut(std::vector<T>& list, size_t size) {
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(size), list.end());
+  }
+
+  Graph& graph_;
+  const size_t values_, inputs_, state_, constants_;
+  bool kept_ = false;
+};
+
 Capture::Capture(Context& ctx, std::string name)
     : number_(ctx.engine().next_capture_number()),
       graph_(make_ref<Graph>(ctx.engine(), std::move(name))) {}
@@ -36,9 +66,12 @@ TensorRef Capture::input(Context& ctx, std::string name, Dtype dtype, std::strin
   TensorType type;
   type.dtype = dtype;
   type.dims = parse_shape(shape, graph_->dims);
+  Addition addition(*graph_);
   const ValueId value = graph_->add_value(std::move(type));
   graph_->inputs.push_back({std::move(name), value});
-  return symbolic(ctx, ctx.device(), value);
+  TensorRef made = symbolic(ctx, ctx.device(), value);
+  addition.keep();
+  return made;
 }
 
 TensorRef Capture::constant(Context& ctx, Tensor& tensor) {
@@ -53,14 +86,18 @@ TensorRef Capture::constant(Context& ctx, Tensor& tensor) {
       return symbolic(ctx, ctx.device(), c.value);
     }
   }
+  Addition addition(*graph_);
   const ValueId value = graph_->add_value({host->dtype, host->weak, host->dims()});
   graph_->constants.push_back({value, std::move(host)});
-  return symbolic(ctx, ctx.device(), value);
+  TensorRef made = symbolic(ctx, ctx.device(), value);
+  addition.keep();
+  return made;
 }
 
 void Capture::append(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
                      std::span<const int64_t> attrs, std::span<const TensorType> types,
                      std::span<TensorRef> outputs) {
+  Addition addition(*graph_);
   GraphNode node;
   node.op = &op;
   node.attrs.assign(attrs.begin(), attrs.end());
@@ -73,6 +110,7 @@ void Capture::append(Context& ctx, const OpDef& op, std::span<Tensor* const> inp
     outputs[i]->weak = types[i].weak;
   }
   graph_->nodes.push_back(std::move(node));
+  addition.keep();
 }
 
 Capture::Shadow& Capture::shadow(Context& ctx, Variable& variable) {
@@ -85,16 +123,18 @@ Capture::Shadow& Capture::shadow(Context& ctx, Variable& variable) {
     if (!taken) break;
     name = fmt::format("{}.{}", variable.name(), n);
   }
+  Addition addition(*graph_);
   GraphState state;
   state.name = std::move(name);
   state.value = graph_->add_value({variable.dtype(), false, variable.shape()});
   state.variable = Ref<Variable>(&variable);
   const ValueId value = state.value;
   graph_->state.push_back(std::move(state));
-  order_.push_back(&variable);
   Shadow shadow{Ref<Variable>(&variable), graph_->state.size() - 1,
                 symbolic(ctx, ctx.device(), value), nullptr};
-  return shadows_.emplace(&variable, std::move(shadow)).first->second;
+  Shadow& kept = shadows_.emplace(&variable, std::move(shadow)).first->second;
+  addition.keep();
+  return kept;
 }
 
 TensorRef Capture::value(Context& ctx, Variable& variable) { return shadow(ctx, variable).value; }
@@ -105,23 +145,37 @@ TensorRef Capture::leaf(Context& ctx, Variable& variable) {
   return s.leaf;
 }
 
-void Capture::assign(Context& ctx, Variable& variable, Tensor& value) {
+TensorRef Capture::prepare(Context& ctx, Variable& variable, Tensor& value) {
   if (!value.symbolic() || value.extra->capture != number_) {
     invalid(
         "variable_assign: '{}' is given a concrete tensor in a capture; wrap it with "
         "capture_constant",
         variable.name());
   }
-  Shadow& s = shadow(ctx, variable);
-  s.value = new_alias(ctx, value);
-  s.value->weak = false;
+  shadow(ctx, variable);
+  TensorRef prepared = new_alias(ctx, value);
+  prepared->weak = false;
+  return prepared;
+}
+
+void Capture::assign_prepared(Variable& variable, TensorRef value) noexcept {
+  Shadow& s = shadows_.find(&variable)->second;
+  graph_->state[s.state].update = value->extra->value;
+  s.value = std::move(value);
   s.leaf = nullptr;
-  graph_->state[s.state].update = value.extra->value;
+}
+
+void Capture::assign(Context& ctx, Variable& variable, Tensor& value) {
+  assign_prepared(variable, prepare(ctx, variable, value));
 }
 
 TensorRef Capture::gradient(GradientSlot& slot) {
   auto it = gradients_.find(&slot);
   return it == gradients_.end() ? TensorRef() : it->second.second;
+}
+
+void Capture::reserve_gradient(const std::shared_ptr<GradientSlot>& slot) {
+  gradients_.try_emplace(slot.get(), slot, TensorRef());
 }
 
 void Capture::set_gradient(const std::shared_ptr<GradientSlot>& slot, TensorRef gradient) {
@@ -134,7 +188,9 @@ void Capture::set_gradient(const std::shared_ptr<GradientSlot>& slot, TensorRef 
 
 TensorRef Capture::next_key(Context& ctx) {
   const Value state(ctx, shadow(ctx, ctx.generator()).value);
-  return advance_key(state, random_calls_++).take();
+  TensorRef key = advance_key(state, random_calls_).take();
+  ++random_calls_;
+  return key;
 }
 
 std::string Capture::origin(const Tensor& tensor) const {
@@ -155,6 +211,8 @@ std::string Capture::origin(const Tensor& tensor) const {
 }
 
 Ref<Graph> Capture::finish(Context& ctx, std::span<Tensor* const> outputs) {
+  std::erase_if(gradients_,
+                [](const auto& entry) { return !entry.second.second; });  // reserved only
   if (!gradients_.empty()) {
     fail(DLCORE_FAILED_PRECONDITION,
          "capture_end: {} gradients that backward made were not applied; end a captured step with "

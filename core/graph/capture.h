@@ -30,9 +30,14 @@ class Capture {
   // The same as a leaf, while recording.
   TensorRef leaf(Context& ctx, Variable& variable);
   void assign(Context& ctx, Variable& variable, Tensor& value);
+  // The same in two parts, the second of which cannot fail.
+  TensorRef prepare(Context& ctx, Variable& variable, Tensor& value);
+  void assign_prepared(Variable& variable, TensorRef value) noexcept;
 
   TensorRef gradient(GradientSlot& slot);
   void set_gradient(const std::shared_ptr<GradientSlot>& slot, TensorRef gradient);
+  // Setting it then cannot fail.
+  void reserve_gradient(const std::shared_ptr<GradientSlot>& slot);
 
   TensorRef next_key(Context& ctx);
 
@@ -48,6 +53,8 @@ class Capture {
     TensorRef value;  // at this point
     TensorRef leaf;
   };
+  // Takes back what a call has added to the graph, unless it was kept.
+  class Addition;
   Shadow& shadow(Context& ctx, Variable& variable);
   TensorRef symbolic(Context& ctx, Device& device, ValueId value);
   void need_free_name(const std::string& name) const;
@@ -55,7 +62,6 @@ class Capture {
   uint64_t number_;
   Ref<Graph> graph_;
   std::map<Variable*, Shadow> shadows_;
-  std::vector<Variable*> order_;  // in which variables were first met
   std::map<GradientSlot*, std::pair<std::shared_ptr<GradientSlot>, TensorRef>> gradients_;
   int64_t random_calls_ = 0;
 };

@@ -202,9 +202,12 @@ void Executable::check_inputs(Context& ctx, std::span<Tensor* const> inputs) con
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& given = *inputs[i];
     const GraphInput& input = graph_->inputs[i];
-    if (given.symbolic() || given.leveled()) {
+    if (given.data == nullptr) {
       invalid("executable_run: input {} ('{}') is a value of {}, which has no elements", i,
-              input.name, given.symbolic() ? "a capture" : "a transform level");
+              input.name,
+              given.symbolic()  ? "a capture"
+              : given.leveled() ? "a transform level"
+                                : "an infer callback");
     }
     const TensorType& type = graph_->values[static_cast<size_t>(input.value)];
     if (given.dtype != type.dtype || given.rank != type.dims.size()) refuse_shape(i, given, {});

@@ -20,7 +20,44 @@ constexpr size_t kLargestTransfer = size_t{1} << 30;
 
 constexpr int kMostWriters = 1000;  // of one path at the same time
 
-dlcore_status status_of(int error) {
+[[noreturn]] void fail_for(const char* action, const std::string& path, int error) {
+  fail(status_of_system_error(error), "cannot {} '{}': {}", action, path,
+       std::generic_category().message(error));
+}
+
+void check_path(const std::string& path) {
+  if (path.empty() || path.find('\0') != std::string::npos) invalid("'{}' is no file name", path);
+}
+
+template <class Call>
+auto retry(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+// A file that is there, but not for us to write: a link, a directory, a pipe, somebody else's.
+bool is_unusable(int error) {
+  return error == ELOOP || error == EISDIR || error == ENXIO || error == EACCES || error == EPERM;
+}
+
+std::string directory_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// A rename has reached the disk when its directory has; file systems that cannot sync one say
+// EINVAL.
+void sync_directory(const std::string& directory) {
+  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  retry([&] { return fsync(descriptor); });
+  close(descriptor);
+}
+
+}  // namespace
+
+dlcore_status status_of_system_error(int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
@@ -43,40 +80,6 @@ dlcore_status status_of(int error) {
       return DLCORE_UNKNOWN;
   }
 }
-
-[[noreturn]] void fail_for(const char* action, const std::string& path, int error) {
-  fail(status_of(error), "cannot {} '{}': {}", action, path,
-       std::generic_category().message(error));
-}
-
-void check_path(const std::string& path) {
-  if (path.empty() || path.find('\0') != std::string::npos) invalid("'{}' is no file name", path);
-}
-
-template <class Call>
-auto retry(const Call& call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
-// A file that is there, but not for us to write: a link, a directory, a pipe, somebody else's.
-bool is_unusable(int error) {
-  return error == ELOOP || error == EISDIR || error == ENXIO || error == EACCES || error == EPERM;
-}
-
-// A rename has reached the disk when its directory has; file systems that cannot sync one say
-// EINVAL.
-void sync_directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int descriptor = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  retry([&] { return fsync(descriptor); });
-  close(descriptor);
-}
-
-}  // namespace
 
 FileReader::FileReader(std::string path) : path_(std::move(path)) {
   check_path(path_);
@@ -170,11 +173,12 @@ void AtomicFileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFileWriter::commit() {
+  const std::string directory = directory_of(path_);  // nothing may fail after the rename
   if (retry([this] { return fsync(descriptor_); }) != 0) fail_for("write", path_, errno);
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail_for("write", path_, errno);
   temporary_.clear();
   close(std::exchange(descriptor_, -1));  // all of it is on the disk: nothing can fail any more
-  sync_directory_of(path_);
+  sync_directory(directory);
 }
 
 }  // namespace dlcore

@@ -9,7 +9,12 @@
 #include <span>
 #include <string>
 
+#include "dlcore/base.h"
+
 namespace dlcore {
+
+// How the system's error numbers read.
+dlcore_status status_of_system_error(int error);
 
 class FileReader {
  public:

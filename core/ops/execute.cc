@@ -33,12 +33,8 @@ struct ReleaseStorage {
 // Brings one call into the form of plugin.h.
 class Launch {
  public:
-  // Inputs that broadcast do so to `rank` axes.
-  Launch(Context& ctx, const OpDef& op, std::span<const int64_t> attrs, size_t n_inputs,
-         size_t rank)
-      : ctx_(ctx), op_(op), attrs_(attrs) {
-    if (op.is(kElementwise)) strides_.reserve(n_inputs * rank);
-  }
+  Launch(Context& ctx, const OpDef& op, std::span<const int64_t> attrs, size_t n_inputs)
+      : ctx_(ctx), op_(op), attrs_(attrs), n_inputs_(n_inputs) {}
 
   void add_input(Tensor* tensor, std::span<const int64_t> broadcast_shape, bool broadcasts) {
     tensors_.push_back(tensor);
@@ -49,6 +45,7 @@ class Launch {
     if (!broadcasts || same_shape(*tensor, broadcast_shape)) return;
     // Axes of size 1 and axes that are missing in front repeat: their stride is 0.
     const size_t missing = broadcast_shape.size() - tensor->rank;
+    if (strides_.empty()) strides_.reserve(n_inputs_ * broadcast_shape.size());
     int64_t* const strides = strides_.data() + strides_.size();
     for (size_t i = 0; i < broadcast_shape.size(); ++i) {
       const bool repeats = i < missing || tensor->sizes[i - missing] != broadcast_shape[i];
@@ -221,11 +218,14 @@ class Launch {
   Context& ctx_;
   const OpDef& op_;
   std::span<const int64_t> attrs_;
-  SmallVector<dlcore_operand, 6> inputs_;
+  const size_t n_inputs_;
+  SmallVector<dlcore_operand, 8> inputs_;
   SmallVector<dlcore_operand, 3> outputs_;
-  SmallVector<Tensor*, 6> tensors_;
+  SmallVector<Tensor*, 8> tensors_;
   SmallVector<Tensor*, 3> out_tensors_;
-  SmallVector<int64_t, 12> strides_;  // of broadcast inputs; does not grow
+  // Of broadcast inputs, with room for all of them from the first on. Needs no memory while there
+  // are none: a launch of an optimizer step must not fail half-way.
+  SmallVector<int64_t, 12> strides_;
   SmallVector<OperandView, 4> views_;
   SmallVector<TensorRef, 2> held_;
   dlcore_failure failure_;
@@ -265,7 +265,7 @@ void launch_into(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs,
                  std::span<const int64_t> attrs, std::span<Tensor* const> outputs) {
   if (!ctx.engine().open() && !ctx.unstoppable())
     fail(DLCORE_FAILED_PRECONDITION, "{}: the engine is closed", op.name);
-  Launch launch(ctx, op, attrs, inputs.size(), outputs.empty() ? 0 : outputs[0]->rank);
+  Launch launch(ctx, op, attrs, inputs.size());
   bool work = outputs.empty();
   for (Tensor* t : inputs) launch.add_input(t, outputs[0]->shape(), op.is(kElementwise));
   for (Tensor* t : outputs) {

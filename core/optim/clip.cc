@@ -55,9 +55,7 @@ TensorRef Optimizer::clip_gradients(Context& ctx, double max_norm) {
     const Dtype dtype = gradient.dtype();
     gradient = gradient * (scale.dtype() == dtype ? scale : astype(scale, dtype));
   }
-  for (size_t i = 0; i < variables.size(); ++i) {
-    variables[i]->set_gradient(ctx, &gradients[i].tensor());
-  }
+  set_gradients(ctx, variables, gradients);
   return norm.take();
 }
 

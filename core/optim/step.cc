@@ -174,7 +174,7 @@ class EagerStep {
   std::vector<TensorRef> held_;
 };
 
-// Nothing is assigned before everything has been recorded.
+// Nothing is assigned before everything has been recorded, and then nothing can fail.
 class CapturedStep {
  public:
   CapturedStep(Context& ctx, const OpDef& op) : ctx_(ctx), op_(op) {}
@@ -182,9 +182,15 @@ class CapturedStep {
   void run(std::vector<Group>& groups, bool keep_gradients) {
     for (Group& group : groups) record(group);
     if (assignments_.empty()) fail_without_gradients();
-    for (const Assignment& a : assignments_) a.variable->assign(ctx_, a.value.tensor());
+    std::vector<TensorRef> values;
+    for (const Assignment& a : assignments_) {
+      values.push_back(ctx_.capture->prepare(ctx_, *a.variable, a.value.tensor()));
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      ctx_.capture->assign_prepared(*assignments_[i].variable, std::move(values[i]));
+    }
     if (keep_gradients) return;
-    for (Variable* variable : updated_) variable->set_gradient(ctx_, nullptr);
+    for (Variable* variable : updated_) ctx_.capture->set_gradient(variable->slot(), nullptr);
   }
 
  private:

@@ -45,9 +45,17 @@ Dim DimTable::intern(Polynomial p) {
     invalid("a size is an expression of more than {} characters", +kLongestText);
   if (p.empty()) return 0;
   if (p.size() == 1 && p.begin()->first.empty() && p.begin()->second >= 0) return p.begin()->second;
-  const auto [it, fresh] = numbers_.try_emplace(p, static_cast<int64_t>(expressions_.size()));
-  if (fresh) expressions_.push_back(std::move(p));
-  return Dim::expression(it->second);
+  const auto known = numbers_.find(p);
+  if (known != numbers_.end()) return Dim::expression(known->second);
+  const auto number = static_cast<int64_t>(expressions_.size());
+  expressions_.push_back(p);
+  try {
+    numbers_.emplace(std::move(p), number);
+  } catch (...) {
+    expressions_.pop_back();
+    throw;
+  }
+  return Dim::expression(number);
 }
 
 int32_t DimTable::atom(Atom a) {

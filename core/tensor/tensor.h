@@ -107,7 +107,8 @@ TensorRef new_alias(Context& ctx, Tensor& source);
 // A tensor that has no elements of its own: a graph's value or a level's.
 TensorRef new_abstract(Context& ctx, Device& device, Dtype dtype, const Dims& dims, bool weak);
 
-// Copies elements from the host, which are contiguous, or to the host in row-major order.
+// Copies elements from the host, which are contiguous, or to the host in row-major order. The
+// tensor has elements.
 void write_tensor(Context& ctx, Tensor& to, const void* data);
 void read_tensor(Context& ctx, Tensor& from, void* data);
 // The same elements on `device`, without history: the tensor itself when it is there.

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <thread>
+#include <unordered_map>
 
 #include "core/base/error.h"
 #include "core/engine/context.h"
@@ -152,7 +154,10 @@ void Variable::assign(Context& ctx, Tensor& value) {
   if (value.leveled())
     invalid("variable_assign: '{}' is given a tensor of a transform level", name_);
   if (ctx.capture) return ctx.capture->assign(ctx, *this, value);
-  if (value.symbolic()) invalid("variable_assign: '{}' is given a value of a capture", name_);
+  if (value.data == nullptr) {
+    invalid("variable_assign: '{}' is given a value of {}, which has no elements", name_,
+            value.symbolic() ? "a capture" : "an infer callback");
+  }
   TensorRef stored = new_alias(ctx, value);
   stored->weak = false;
   const auto alone = lock_runs(ctx);
@@ -168,6 +173,8 @@ void Variable::accumulate(Context& ctx, Tensor& value) {
   ModeGuard modes(ctx);
   ctx.recording = false;
   const Value addend(ctx, TensorRef(&value));
+  if (value.data == nullptr && !value.symbolic())
+    invalid("variable_accumulate: '{}' is given a value of an infer callback", name_);
   if (ctx.capture) {
     const Value sum = Value(ctx, ctx.capture->value(ctx, *this)) + addend;
     return ctx.capture->assign(ctx, *this, sum.tensor());
@@ -191,13 +198,98 @@ void Variable::set_gradient(Context& ctx, Tensor* gradient) {
     check_fits(*gradient, "variable_set_gradient");
     if (gradient->leveled())
       invalid("variable_set_gradient: '{}' is given a tensor of a transform level", name_);
-    if (gradient->symbolic() && !ctx.capture)
-      invalid("variable_set_gradient: '{}' is given a value of a capture", name_);
+    if (gradient->data == nullptr && !(gradient->symbolic() && ctx.capture)) {
+      invalid("variable_set_gradient: '{}' is given a value of {}, which has no elements", name_,
+              gradient->symbolic() ? "a capture" : "an infer callback");
+    }
   }
   TensorRef stored = gradient == nullptr ? TensorRef() : new_alias(ctx, *gradient);
   if (ctx.capture) return ctx.capture->set_gradient(slot_, std::move(stored));
   std::lock_guard<Mutex> guard(slot_->lock);
   slot_->gradient = std::move(stored);
+}
+
+namespace {
+
+// What is to become of one slot.
+struct SlotUpdate {
+  std::shared_ptr<GradientSlot> slot;
+  TensorRef before;  // what it held when `after` was computed
+  TensorRef after;
+};
+
+// Takes the locks of all, without waiting for one while holding another.
+std::vector<std::unique_lock<Mutex>> lock_slots(std::span<const SlotUpdate> updates) {
+  std::vector<std::unique_lock<Mutex>> locks;
+  locks.reserve(updates.size());
+  while (locks.size() < updates.size()) {
+    std::unique_lock<Mutex> lock(updates[locks.size()].slot->lock, std::defer_lock);
+    if (locks.empty()) {
+      lock.lock();
+    } else if (!lock.try_lock()) {
+      locks.clear();
+      std::this_thread::yield();
+      continue;
+    }
+    locks.push_back(std::move(lock));
+  }
+  return locks;
+}
+
+// Stores all, unless a slot holds something else by now.
+bool store_if_unchanged(std::span<SlotUpdate> updates) {
+  std::vector<TensorRef> old;  // given up after the locks
+  old.reserve(updates.size());
+  const auto locks = lock_slots(updates);
+  for (const SlotUpdate& u : updates) {
+    if (u.slot->gradient.get() != u.before.get()) return false;
+  }
+  for (SlotUpdate& u : updates) {
+    old.push_back(std::move(u.slot->gradient));
+    u.slot->gradient = std::move(u.after);
+  }
+  return true;
+}
+
+// The sums of what slots hold and what has arrived, in the order of arrival.
+std::vector<SlotUpdate> sums_of(Context& ctx, std::span<const SlotGradient> arrived) {
+  std::vector<SlotUpdate> updates;
+  std::unordered_map<const GradientSlot*, size_t> at;
+  for (const SlotGradient& a : arrived) {
+    const auto [it, fresh] = at.try_emplace(a.slot.get(), updates.size());
+    if (fresh) {
+      SlotUpdate& update = updates.emplace_back();
+      update.slot = a.slot;
+      if (ctx.capture) {
+        update.before = ctx.capture->gradient(*a.slot);
+      } else {
+        std::lock_guard<Mutex> guard(a.slot->lock);
+        update.before = a.slot->gradient;
+      }
+      update.after = update.before;
+    }
+    TensorRef& sum = updates[it->second].after;
+    sum = sum ? (Value(ctx, sum) + a.gradient).take() : a.gradient.ref();
+  }
+  return updates;
+}
+
+void store_in_capture(Capture& capture, std::span<SlotUpdate> updates) {
+  for (const SlotUpdate& u : updates) capture.reserve_gradient(u.slot);
+  for (SlotUpdate& u : updates) capture.set_gradient(u.slot, std::move(u.after));
+}
+
+}  // namespace
+
+void set_gradients(Context& ctx, std::span<Variable* const> variables,
+                   std::span<const Value> gradients) {
+  std::vector<SlotUpdate> updates;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    updates.push_back({variables[i]->slot(), {}, new_alias(ctx, gradients[i].tensor())});
+  }
+  if (ctx.capture) return store_in_capture(*ctx.capture, updates);
+  const auto locks = lock_slots(updates);
+  for (SlotUpdate& u : updates) std::swap(u.slot->gradient, u.after);
 }
 
 void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
@@ -208,32 +300,11 @@ void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived) {
          "autograd_grad, and out of "
          "the level");
   }
-  if (ctx.capture) {
-    for (const SlotGradient& a : arrived) {
-      const TensorRef old = ctx.capture->gradient(*a.slot);
-      ctx.capture->set_gradient(a.slot, (old ? Value(ctx, old) + a.gradient : a.gradient).ref());
-    }
-    return;
-  }
-  // What can fail comes first, so that the slots change all together.
-  std::vector<TensorRef> before, sums;
-  for (const SlotGradient& a : arrived) {
-    {
-      std::lock_guard<Mutex> guard(a.slot->lock);
-      before.push_back(a.slot->gradient);
-    }
-    sums.push_back((before.back() ? Value(ctx, before.back()) + a.gradient : a.gradient).ref());
-  }
-  const Context::Unstoppable guard(ctx);
-  for (size_t i = 0; i < arrived.size(); ++i) {
-    GradientSlot& slot = *arrived[i].slot;
-    std::lock_guard<Mutex> lock(slot.lock);
-    // Meanwhile another thread, or this loop, may have added to it, or a step consumed it.
-    if (slot.gradient.get() != before[i].get()) {
-      const Value& more = arrived[i].gradient;
-      sums[i] = slot.gradient ? (Value(ctx, slot.gradient) + more).take() : more.ref();
-    }
-    slot.gradient = std::move(sums[i]);
+  // Meanwhile another thread may add to a slot, or a step consume what it holds: then once more.
+  for (;;) {
+    std::vector<SlotUpdate> updates = sums_of(ctx, arrived);
+    if (ctx.capture) return store_in_capture(*ctx.capture, updates);
+    if (store_if_unchanged(updates)) return;
   }
 }
 

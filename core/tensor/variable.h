@@ -89,11 +89,14 @@ class Variable : public ObjectHandle {
   Counted counted_;
 };
 
-// Adds to what slots hold.
 struct SlotGradient {
   std::shared_ptr<GradientSlot> slot;
   Value gradient;
 };
+// Replaces the gradients of variables, all of them or none.
+void set_gradients(Context& ctx, std::span<Variable* const> variables,
+                   std::span<const Value> gradients);
+// Adds to what slots hold, to all of them or to none.
 void add_to_slots(Context& ctx, std::span<const SlotGradient> arrived);
 
 }  // namespace dlcore

@@ -166,6 +166,62 @@ TEST_F(CustomOpTest, IsCaptured) {
   }
 }
 
+// What infer sees may be kept, but it has a dtype and a shape and nothing else.
+TEST_F(CustomOpTest, NobodyReadsElementsOfWhatInferSees) {
+  static dlcore_tensor* kept;
+  const int32_t op = with_forward(
+      [](void*, dlcore_context*, dlcore_op_call* c) {
+        return dlcore_op_call_set_output(c, 0, dlcore_op_call_input(c, 0));
+      },
+      [](void*, dlcore_context*, dlcore_op_call* c) {
+        kept = dlcore_op_call_input(c, 0);
+        dlcore_tensor_retain(kept);
+        return dlcore_op_call_set_output_like(c, 0, kept);
+      });
+  ASSERT_NE(op1(op, f32({2}, {1, 2})), nullptr);
+  dlcore_variable* v =
+      dlcore_variable_create(ctx_, "v", f32({2}, {1, 2}), DLCORE_VARIABLE_TRAINABLE);
+  const auto refused = [&](const char* what) {
+    const dlcore_status status = dlcore_context_status(ctx_);
+    EXPECT_TRUE(status == DLCORE_INVALID_ARGUMENT || status == DLCORE_FAILED_PRECONDITION)
+        << what << ": " << dlcore_context_error_message(ctx_);
+    EXPECT_NE(std::string(dlcore_context_error_message(ctx_)).find("infer callback"),
+              std::string::npos)
+        << what << ": " << dlcore_context_error_message(ctx_);
+    dlcore_context_clear_error(ctx_);
+  };
+  float value[2];
+  dlcore_tensor_read_f32(ctx_, kept, value, 2);
+  refused("read");
+  dlcore_tensor_to_device(ctx_, kept, "cpu");
+  refused("to_device");
+  dlcore_add(ctx_, kept, kept);
+  refused("op");
+  dlcore_variable_create(ctx_, "w", kept, 0);
+  refused("variable_create");
+  dlcore_variable_assign(ctx_, v, kept);
+  refused("variable_assign");
+  dlcore_variable_accumulate(ctx_, v, kept);
+  refused("variable_accumulate");
+  dlcore_variable_set_gradient(ctx_, v, kept);
+  refused("variable_set_gradient");
+  const char* name = "x";
+  dlcore_archive_save(ctx_, file("x").c_str(), &name, &kept, 1);
+  refused("archive_save");
+  dlcore_loader_from_tensors(ctx_, kept, kept, 1, 0);
+  refused("loader_from_tensors");
+  dlcore_capture_begin(ctx_, "g");
+  dlcore_capture_constant(ctx_, kept);
+  refused("capture_constant");
+  dlcore_tensor* x = dlcore_capture_input(ctx_, "x", DLCORE_F32, "[2]");
+  dlcore_graph* graph = dlcore_capture_end(ctx_, &x, 1);
+  dlcore_executable* e = dlcore_graph_compile(ctx_, graph, nullptr, 0);
+  dlcore_executable_run(ctx_, e, &kept, 1, &x, 1);
+  refused("executable_run");
+  EXPECT_EQ(read(v), Doubles({1, 2}));
+  dlcore_tensor_release(kept);
+}
+
 TEST_F(CustomOpTest, CallbacksMayFail) {
   const int32_t op = add();
   square_.status = DLCORE_ABORTED;

@@ -3,21 +3,13 @@
 // the same on every run.
 #include <map>
 
+#include "../sanitized.h"
 #include "op_random.h"
 
 namespace dlcore::test {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define DLCORE_TEST_SANITIZED 1
-#endif
-#endif
-#ifdef DLCORE_TEST_SANITIZED
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+constexpr bool kSanitized = DLCORE_TEST_ADDRESS_SANITIZER != 0;
 // For each op: enough for every op to succeed at times. Under sanitizers, where calls that throw
 // are many times slower, the ordinary build's finding of that is relied on.
 constexpr int kSequences = kSanitized ? 2000 : 20000;

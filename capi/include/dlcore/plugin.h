@@ -141,6 +141,10 @@ typedef struct dlcore_device_api {
    * between chunks and return early once it is not 0; the engine then discards what they wrote. It
    * is written by other threads, atomically. */
   void (*queue_set_stop)(void *self, void *queue, const int32_t *stop);
+  /* May be NULL, and is not called for asynchronous devices. Long kernels on `queue` also return
+   * early once CLOCK_MONOTONIC has reached `deadline`, in nanoseconds; INT64_MAX is never. Both
+   * functions are called between launches, by the thread that uses the queue. */
+  void (*queue_set_deadline)(void *self, void *queue, int64_t deadline);
 } dlcore_device_api;
 
 /* What the engine offers to a plug-in. */
