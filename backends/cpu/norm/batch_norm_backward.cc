@@ -17,6 +17,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // after highway.h
+#include "backends/cpu/norm/columns-inl.h"
 #include "backends/cpu/reduce/block-inl.h"
 #include "backends/cpu/reduce/codec-inl.h"
 
@@ -64,7 +65,9 @@ class Backward {
   void run(const Queue& queue) const {
     Sums* sums = static_cast<Sums*>(launch_->workspace);
     const int64_t segments = blocks_.segments();
-    if (segments > 1) {
+    if (blocks_.flat() && has_columns(g_) && has_columns(x_) && has_columns(dx_)) {
+      run_columns(queue, sums, segments);
+    } else if (segments > 1) {
       run_segments(queue, sums, segments);
     } else {
       run_whole(queue, sums);
@@ -127,6 +130,13 @@ class Backward {
       sums[c * segments + segment] = sums_of(channel(c), c, segment);
     });
     if (queue.stopped()) return;
+    merge_segments(sums, segments);
+    blocks_.for_each_segment(queue, [&](int64_t c, int64_t segment) {
+      write_dx(channel(c), c, sums[c * segments], segment);
+    });
+  }
+
+  void merge_segments(Sums* sums, int64_t segments) const {
     for (int64_t c = 0; c < blocks_.channels(); ++c) {
       Sums& total = sums[c * segments];
       for (int64_t s = 1; s < segments; ++s) {
@@ -134,9 +144,98 @@ class Backward {
         total.g_centered += sums[c * segments + s].g_centered;
       }
     }
-    blocks_.for_each_segment(queue, [&](int64_t c, int64_t segment) {
-      write_dx(channel(c), c, sums[c * segments], segment);
+  }
+
+  // As above, on tiles of channels.
+  void run_columns(const Queue& queue, Sums* sums, int64_t segments) const {
+    const auto sums_at = [&](int64_t first, int64_t width, int64_t segment) {
+      column_sums(first, width, segment, sums + first * segments + segment, segments);
+    };
+    if (segments > 1) {
+      blocks_.for_each_tile(queue, kTileChannels, sums_at);
+      if (queue.stopped()) return;
+      merge_segments(sums, segments);
+    }
+    blocks_.for_each_tile(queue, kTileChannels, [&](int64_t first, int64_t width, int64_t segment) {
+      if (segments == 1) sums_at(first, width, segment);
+      write_columns(first, width, sums + first * segments, segments, segment);
     });
+  }
+
+  // The sums of channel first + c go to sums[c * step].
+  void column_sums(int64_t first, int64_t width, int64_t segment, Sums* sums, int64_t step) const {
+    const Columns<T> g = columns_of(g_, first), x = columns_of(x_, first);
+    alignas(64) T means[kTileChannels], part[kTileChannels];
+    for (int64_t c = 0; c < width; ++c) {
+      means[c] = mean_.at(mean_.row(0), first + c);
+      sums[c * step] = {};
+    }
+    for (int64_t b = blocks_.first(segment); b < blocks_.last(segment); ++b) {
+      const auto [start, n] = blocks_.block(b);
+      const T* g_from = g.x + start * g.stride;
+      const T* x_from = x.x + start * x.stride;
+      const int64_t g_step = g.stride, x_step = x.stride;
+      const T* mean = means;
+      sum_columns<T>(
+          n, width,
+          [g_from, g_step](auto d, int64_t i, int64_t c)
+              HWY_ATTR { return hn::LoadU(d, g_from + i * g_step + c); },
+          part);
+      for (int64_t c = 0; c < width; ++c) sums[c * step].g += static_cast<double>(part[c]);
+      sum_columns<T>(
+          n, width,
+          [=](auto d, int64_t i, int64_t c) HWY_ATTR {
+            const auto centered =
+                hn::Sub(hn::LoadU(d, x_from + i * x_step + c), hn::LoadU(d, mean + c));
+            return hn::Mul(hn::LoadU(d, g_from + i * g_step + c), centered);
+          },
+          part);
+      for (int64_t c = 0; c < width; ++c) {
+        sums[c * step].g_centered += static_cast<double>(part[c]);
+      }
+    }
+  }
+
+  void write_columns(int64_t first, int64_t width, const Sums* sums, int64_t step,
+                     int64_t segment) const {
+    alignas(64) T means[kTileChannels], a[kTileChannels], k[kTileChannels], k_x[kTileChannels];
+    for (int64_t c = 0; c < width; ++c) {
+      const Factors f = factors(first + c, sums[c * step]);
+      means[c] = mean_.at(mean_.row(0), first + c);
+      a[c] = f.a;
+      k[c] = f.shift;
+      k_x[c] = f.slope;
+    }
+    const Columns<T> g = columns_of(g_, first), x = columns_of(x_, first),
+                     dx = columns_of(dx_, first);
+    for (int64_t b = blocks_.first(segment); b < blocks_.last(segment); ++b) {
+      const auto [start, n] = blocks_.block(b);
+      for (int64_t i = start; i < start + n; ++i) {
+        const T* g_row = g.x + i * g.stride;
+        const T* x_row = x.x + i * x.stride;
+        T* to = dx.x + i * dx.stride;
+        for_each_vector<T>(width, [&](auto d, int64_t c) HWY_ATTR {
+          auto v = hn::LoadU(d, g_row + c);
+          if (training_) {
+            const auto centered = hn::Sub(hn::LoadU(d, x_row + c), hn::LoadU(d, means + c));
+            v = hn::NegMulAdd(centered, hn::LoadU(d, k_x + c), hn::Sub(v, hn::LoadU(d, k + c)));
+          }
+          hn::StoreU(hn::Mul(hn::LoadU(d, a + c), v), d, to + c);
+        });
+      }
+    }
+  }
+
+  // dx = a (g - shift - (x - mean) slope)
+  struct Factors {
+    T a;
+    T shift;
+    T slope;
+  };
+  Factors factors(int64_t c, const Sums& sums) const {
+    const double r = rstd(c), n = static_cast<double>(blocks_.length());
+    return {static_cast<T>(scale(c) * r), static_cast<T>(training_ ? sums.g / n : 0),
+            static_cast<T>(training_ ? sums.g_centered / n * r * r : 0)};
   }
 
   Sums sums_of(const Channel<T>& channel, int64_t c, int64_t segment) const {
@@ -161,13 +260,11 @@ class Backward {
     alignas(64) T g_buffer[kBlock];
     alignas(64) T x_buffer[kBlock];
     alignas(64) T dx_buffer[kBlock];
-    const double r = rstd(c), n_all = static_cast<double>(blocks_.length());
-    const double shift = training_ ? sums.g / n_all : 0;
-    const double slope = training_ ? sums.g_centered / n_all * r * r : 0;
+    const Factors f = factors(c, sums);
     const auto m = hn::Set(d, mean_.at(mean_.row(0), c));
-    const auto a = hn::Set(d, static_cast<T>(scale(c) * r));
-    const auto k = hn::Set(d, static_cast<T>(shift));
-    const auto k_x = hn::Set(d, static_cast<T>(slope));
+    const auto a = hn::Set(d, f.a);
+    const auto k = hn::Set(d, f.shift);
+    const auto k_x = hn::Set(d, f.slope);
     const auto gradient = [m, a, k, k_x](auto g, auto x) HWY_ATTR {
       return hn::Mul(a, hn::NegMulAdd(hn::Sub(x, m), k_x, hn::Sub(g, k)));
     };

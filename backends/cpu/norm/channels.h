@@ -54,6 +54,16 @@ class ChannelBlocks {
     return {index / per_plane_ * plane_ + within, std::min(kBlock, plane_ - within)};
   }
 
+  // Calls body(first, width, segment) for all segments of tiles of neighbouring channels.
+  template <class Body>
+  void for_each_tile(const Queue& queue, int64_t tile, const Body& body) const {
+    const int64_t tiles = (channels_ + tile - 1) / tile;
+    queue.parallel_for(tiles * segments(), [&](int64_t part) {
+      const int64_t first = part / segments() * tile;
+      if (!queue.stopped()) body(first, std::min(tile, channels_ - first), part % segments());
+    });
+  }
+
   // Calls body(channel, segment) for all segments of all channels.
   template <class Body>
   void for_each_segment(const Queue& queue, const Body& body) const {

@@ -45,7 +45,7 @@ RowLoss<T> loss_of_row(const Rows<T>& rows, const std::byte* row, int64_t label,
     const int64_t n = std::min(kBlock, classes - start);
     const T* x = rows.read(row, start, n, buffer);
     exp_sum.push(fold_map<SumOp>(
-        n, MaxOp::kIdentity<T>, [d, s](auto v) HWY_ATTR { return vmath::exp(d, hn::Sub(v, s)); },
+        n, MaxOp::kIdentity<T>, [d, s](auto v) HWY_ATTR { return exp_scaled(d, hn::Sub(v, s)); },
         x));
     if (smoothing != T(0)) {
       centered_sum.push(fold_map<SumOp>(
@@ -145,7 +145,7 @@ void write_gradient(const Rows<T>& in, const std::byte* x, const Rows<T>& out, s
       map_block<T>(
           n, to,
           [d, lse, uniform, scale](auto v)
-              HWY_ATTR { return hn::Mul(hn::Sub(vmath::exp(d, hn::Sub(v, lse)), uniform), scale); },
+              HWY_ATTR { return hn::Mul(hn::Sub(exp_scaled(d, hn::Sub(v, lse)), uniform), scale); },
           in.read(x, start, n, in_buffer));
       if (g.label >= start && g.label < start + n) to[g.label - start] = hot;
     }

@@ -44,6 +44,13 @@ void for_each_row(const Queue& queue, int64_t rows, int64_t length, const Body& 
   });
 }
 
+// Asks for the cache lines of elements that are needed soon.
+template <class T>
+void prefetch(const T* x, int64_t n) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < n; i += kLine) __builtin_prefetch(x + i);
+}
+
 // A group of rows of one operand. Rows that are not dense and fit a buffer are moved through it:
 // short ones all at once, which uses whole cache lines where neighbouring rows are neighbours in
 // memory.

@@ -24,6 +24,14 @@ struct Ends {  // one row of the input and of the output
   const Rows<T>& out;
   std::byte* y;
   int64_t length;
+  const T* next_x;  // the row after this one, where rows are dense; else nullptr
+  const T* next_y;
+
+  // While exponentials keep the processor busy.
+  void prefetch_next(int64_t start, int64_t n) const {
+    if (next_x != nullptr) prefetch(next_x + start, n);
+    if (next_y != nullptr) prefetch(next_y + start, n);
+  }
 };
 
 struct Softmax {
@@ -34,12 +42,13 @@ struct Softmax {
     alignas(64) T in_buffer[kBlock];
     alignas(64) T out_buffer[kBlock];
     const auto max = hn::Set(d, max_of_row(e.in, e.x, 0, e.length, in_buffer));
-    const auto term = [d, max](auto v) HWY_ATTR { return vmath::exp(d, hn::Sub(v, max)); };
+    const auto term = [d, max](auto v) HWY_ATTR { return exp_scaled(d, hn::Sub(v, max)); };
     PairwiseSum<T> sum;
     for (int64_t start = 0; start < e.length; start += kBlock) {
       const int64_t n = std::min(kBlock, e.length - start);
       const T* x = e.in.read(e.x, start, n, in_buffer);
       T* y = e.out.place(e.y, start, n, out_buffer);
+      e.prefetch_next(start, n);
       sum.push(fold_and_store<SumOp>(n, y, MaxOp::kIdentity<T>, term, x));
       e.out.write(e.y, start, n, y);
     }
@@ -61,7 +70,7 @@ struct Softmax {
     const auto m = hn::Set(d, max);
     const auto inverse = hn::Set(d, T(1) / sum);
     return [d, m, inverse](auto v)
-               HWY_ATTR { return hn::Mul(vmath::exp(d, hn::Sub(v, m)), inverse); };
+               HWY_ATTR { return hn::Mul(exp_scaled(d, hn::Sub(v, m)), inverse); };
   }
 };
 
@@ -85,8 +94,9 @@ struct LogSoftmax {
     for (int64_t start = 0; start < e.length; start += kBlock) {
       const int64_t n = std::min(kBlock, e.length - start);
       const T* x = e.in.read(e.x, start, n, in_buffer);
+      e.prefetch_next(start, n);
       sum.push(fold_map<SumOp>(
-          n, MaxOp::kIdentity<T>, [d, m](auto v) HWY_ATTR { return vmath::exp(d, hn::Sub(v, m)); },
+          n, MaxOp::kIdentity<T>, [d, m](auto v) HWY_ATTR { return exp_scaled(d, hn::Sub(v, m)); },
           x));
     }
     const auto map = rest(max, sum.total());
@@ -159,7 +169,10 @@ dlcore_status launch_rows(void* queue, const dlcore_launch* launch) {
     RowGroup<T> y(out, first, count, y_buffer);
     x.load();
     for (int64_t r = 0; r < count; ++r) {
-      Rule::row(Ends<T>{x.rows(), x.row(r), y.rows(), y.row(r), length});
+      const bool last = first + r + 1 == in.count();
+      Rule::row(Ends<T>{x.rows(), x.row(r), y.rows(), y.row(r), length,
+                        last ? nullptr : in.dense_row(first + r + 1),
+                        last ? nullptr : out.dense_row(first + r + 1)});
     }
     y.store();
   });

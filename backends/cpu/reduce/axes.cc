@@ -84,6 +84,7 @@ int64_t AxisList::count() const {
 }
 
 int64_t AxisList::offset(int64_t index) const {
+  if (index == 0) return 0;  // also where there are no elements
   int64_t offset = 0;
   for (int a = n - 1; a > 0; --a) {
     offset += index % axes[a].size * axes[a].stride;

@@ -31,7 +31,7 @@ struct AxisList {
   bool contiguous() const { return n == 0 || (n == 1 && axes[0].stride == 1); }
   // True when positions [start, start + count) lie one after the other.
   bool one_run(int64_t start, int64_t count) const {
-    if (contiguous()) return true;
+    if (contiguous() || count == 0) return true;
     const Axis& last = axes[n - 1];
     return last.stride == 1 && start % last.size + count <= last.size;
   }
@@ -87,6 +87,11 @@ class Rows {
   int64_t count() const { return view_.rows.count(); }
   int64_t length() const { return view_.elements.count(); }
   std::byte* row(int64_t index) const { return base_ + view_.rows.offset(index) * size(); }
+
+  // The elements of a row, nullptr where they are not dense.
+  const T* dense_row(int64_t index) const {
+    return dense() ? reinterpret_cast<const T*>(row(index)) : nullptr;
+  }
 
   T at(const std::byte* row, int64_t element) const {
     T value;

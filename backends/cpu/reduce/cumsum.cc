@@ -111,12 +111,35 @@ class Scan {
     const int64_t first = chunks_ == 1 ? 0 : chunk * kChunk;
     const int64_t last = chunks_ == 1 ? length_ : std::min(length_, first + kChunk);
     T* out = out_ + run * inner_ * length_ + column;
+    if (width == 1) {
+      const T* x = x_ + offsets[0];
+      sums[0] = kWrite ? scan_one(x, first, last, sums[0], out) : sum_one(x, first, last);
+      return;
+    }
     for (int64_t i = first; i < last; ++i) {
       for (int64_t c = 0; c < width; ++c) {
         sums[c] += carried(x_[offsets[c] + i * step_]);
         if (kWrite) out[i * inner_ + c] = stored<T>(sums[c]);
       }
     }
+  }
+
+  Carry<T> scan_one(const T* x, int64_t first, int64_t last, Carry<T> sum, T* out) const {
+    for (int64_t i = first; i < last; ++i) {
+      sum += carried(x[i * step_]);
+      out[i * inner_] = stored<T>(sum);
+    }
+    return sum;
+  }
+  // Four sums at a time, which do not wait for each other.
+  Carry<T> sum_one(const T* x, int64_t first, int64_t last) const {
+    Carry<T> sums[4] = {};
+    int64_t i = first;
+    for (; i + 4 <= last; i += 4) {
+      for (int64_t k = 0; k < 4; ++k) sums[k] += carried(x[(i + k) * step_]);
+    }
+    for (; i < last; ++i) sums[0] += carried(x[i * step_]);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
   const T* x_;

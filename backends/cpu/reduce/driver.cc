@@ -102,6 +102,21 @@ struct Task {
   bool one_block() const { return !columns && length <= kBlock; }
 };
 
+// `count` elements of a sequence, from number `start` on, in a dense array: themselves or a copy.
+const char* dense_block(const Task& task, const char* row, int64_t start, int64_t count,
+                        char* buffer) {
+  const Reduction& r = task.reduction;
+  const AxisList& axes = task.view.elements;
+  if (axes.one_run(start, count)) return row + axes.offset(start) * r.element_size;
+  const Axis& last = axes.axes[axes.n - 1];
+  if (r.take_even != nullptr && last.stride == 2 && start % last.size + count <= last.size) {
+    r.take_even(row + axes.offset(start) * r.element_size, count, buffer);
+  } else {
+    gather(row, axes, start, count, r.element_size, buffer);
+  }
+  return buffer;
+}
+
 // Elements [start, start + n) of one output, block by block.
 void reduce_sequence(const Task& task, int64_t offset, int64_t start, int64_t n,
                      PairwiseStack& stack) {
@@ -110,15 +125,39 @@ void reduce_sequence(const Task& task, int64_t offset, int64_t start, int64_t n,
   const char* row = task.base + offset * r.element_size;
   for (const int64_t end = start + n; start < end; start += kBlock) {
     const int64_t count = std::min(kBlock, end - start);
-    const char* x = buffer;
-    if (task.view.elements.contiguous()) {
-      x = row + start * r.element_size;
-    } else {
-      gather(row, task.view.elements, start, count, r.element_size, buffer);
-    }
-    r.block(x, start, count, stack.next());
+    r.block(dense_block(task, row, start, count, buffer), start, count, stack.next());
     stack.push();
   }
+}
+
+// Rows of whole blocks that are neighbours in memory, as in a transposed matrix: one block of all
+// of them at a time as columns, pushed in the order of the sequence. False when it does not apply.
+bool reduce_transposed(const Task& task, int64_t offset, int64_t start, int64_t n,
+                       PairwiseStack& stack) {
+  const Reduction& r = task.reduction;
+  const AxisList& axes = task.view.elements;
+  if (r.columns == nullptr || axes.n < 2 || axes.axes[axes.n - 2].stride != 1) return false;
+  const Axis& along = axes.axes[axes.n - 1];
+  const Axis& across = axes.axes[axes.n - 2];
+  if (along.size < kBlock || kChunk % along.size != 0 || n % along.size != 0) return false;
+  const int64_t width = n / along.size;
+  if (width < 4 || start / along.size % across.size + width > across.size) return false;
+  const int64_t blocks = along.size / kBlock;
+  alignas(64) char accumulators[kChunk / kBlock * kColumnAccumulator];
+  const char* x = task.base + (offset + axes.offset(start)) * r.element_size;
+  for (int64_t b = 0; b < blocks; ++b) {
+    int64_t rows[kBlock];
+    for (int64_t i = 0; i < kBlock; ++i) rows[i] = (b * kBlock + i) * along.stride;
+    r.columns(x, rows, kBlock, width, accumulators + b * width * r.accumulator_size);
+  }
+  for (int64_t w = 0; w < width; ++w) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      std::copy_n(accumulators + (b * width + w) * r.accumulator_size, r.accumulator_size,
+                  stack.next());
+      stack.push();
+    }
+  }
+  return true;
 }
 
 // Elements [start, start + n) of `width` neighbouring outputs.
@@ -144,18 +183,13 @@ void reduce_short(const Task& task, int64_t first, int64_t last, char* out) {
   alignas(64) char accumulators[kShortBatch * kAccumulatorMax];
   alignas(64) char buffer[kBlock * 8];
   const AxisList& kept = task.view.rows;
-  const AxisList& reduced = task.view.elements;
-  const bool dense = reduced.contiguous();
   for (int64_t at = first; at < last; at += kShortBatch) {
     const int64_t n = std::min(kShortBatch, last - at);
     for (int64_t i = 0; i < n; ++i) {
       const char* x = nullptr;
       if (task.length > 0) {
         x = task.base + kept.offset(at + i) * r.element_size;
-        if (!dense) {
-          gather(x, reduced, 0, task.length, r.element_size, buffer);
-          x = buffer;
-        }
+        x = dense_block(task, x, 0, task.length, buffer);
       }
       r.block(x, 0, task.length, accumulators + i * r.accumulator_size);
     }
@@ -181,7 +215,7 @@ void reduce_tile(const Task& task, int64_t tile, int64_t chunk, bool only, char*
     stack.push();
   } else if (task.columns) {
     reduce_columns(task, task.run_starts.offset(run) + column, width, start, n, stack);
-  } else {
+  } else if (!reduce_transposed(task, task.view.rows.offset(first), start, n, stack)) {
     reduce_sequence(task, task.view.rows.offset(first), start, n, stack);
   }
   const char* accumulators = stack.finish();

@@ -10,7 +10,7 @@
 namespace dlcore::cpu {
 
 // Outputs that a `columns` function takes at once, at most.
-inline constexpr int64_t kColumns = 128;
+inline constexpr int64_t kColumns = 256;
 
 // The arithmetic of one reduction over one dtype, with an accumulator of at most 16 bytes.
 struct Reduction {
@@ -28,6 +28,8 @@ struct Reduction {
   void (*combine)(void* a, const void* b, int64_t n);
   // Turns accumulators over `length` elements each into outputs.
   void (*finish)(const void* accumulators, int64_t n, int64_t length, void* outputs);
+  // Copies every second of the elements from x on, n of them; NULL for none.
+  void (*take_even)(const void* x, int64_t n, void* to) = nullptr;
 };
 
 dlcore_status run_reduction(void* queue, const dlcore_launch* launch, const Reduction& reduction);

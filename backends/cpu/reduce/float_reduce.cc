@@ -32,6 +32,23 @@ void columns(const void* x, const int64_t* rows, int64_t n, int64_t width, void*
   fold_columns<Op, T, kColumns>(row, n, width, static_cast<T*>(accumulators));
 }
 
+// The last element is read by itself: nothing need lie behind it.
+template <class T>
+void take_even(const void* x, int64_t n, void* to) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
+  const T* from = static_cast<const T*>(x);
+  T* out = static_cast<T*>(to);
+  int64_t i = 0;
+  if constexpr (kWidth > 1)
+    for (; i + kWidth < n; i += kWidth) {
+      const auto low = hn::LoadU(d, from + 2 * i);
+      const auto high = hn::LoadU(d, from + 2 * i + kWidth);
+      hn::StoreU(hn::ConcatEven(d, high, low), d, out + i);
+    }
+  for (; i < n; ++i) out[i] = from[2 * i];
+}
+
 template <class Op, class T>
 void combine(void* a, const void* b, int64_t n) {
   const hn::ScalableTag<T> d;
@@ -56,9 +73,17 @@ void divide(const void* accumulators, int64_t n, int64_t length, void* outputs) 
 }
 
 template <class Op, class S, bool kNeedsElements, auto kFinish>
-constexpr Reduction kReduction = {
-    sizeof(S),      sizeof(Wide<S>),      sizeof(S), kNeedsElements, block<Op, S>,
-    columns<Op, S>, combine<Op, Wide<S>>, kFinish};
+constexpr Reduction make_reduction() {
+  Reduction r = {sizeof(S),      sizeof(Wide<S>),      sizeof(S), kNeedsElements, block<Op, S>,
+                 columns<Op, S>, combine<Op, Wide<S>>, kFinish};
+  if constexpr (!kIsHalf<S>) {
+    r.take_even = take_even<S>;
+  }
+  return r;
+}
+
+template <class Op, class S, bool kNeedsElements, auto kFinish>
+constexpr Reduction kReduction = make_reduction<Op, S, kNeedsElements, kFinish>();
 
 template <class OpClass, class S, bool kNeedsElements = false, auto kFinish = copy<S>>
 constexpr dlcore_kernel row(Op op) {

@@ -56,14 +56,11 @@ void infer_batch_norm(Infer& r) {
     }
   } else {
     for (int i : {kGivenMean, kGivenVariance}) {
-      const char* name = r.op.inputs[static_cast<size_t>(i)].name;
-      if (!r.has(i))
-        r.refuse("{} is missing, expected [{}] outside training", name, r.math.text(channels[0]));
-      if (r.dtype(i) != state) {
-        r.refuse("{} is {}, expected {} beside an x of {}", name, dtype_name(r.dtype(i)),
-                 dtype_name(state), dtype_name(r.dtype(kX)));
-      }
+      if (r.has(i)) continue;
+      r.refuse("{} is missing, expected [{}] outside training",
+               r.op.inputs[static_cast<size_t>(i)].name, r.math.text(channels[0]));
     }
+    need_wide(r, kX, {kGivenMean, kGivenVariance});
   }
   r.set(0, r.dtype(kX), r.dims(kX));
   r.set(1, state, channels);
@@ -220,12 +217,7 @@ constexpr OpDef op_batch_norm_backward = {
           for (int i = 2; i <= 4; ++i) {
             if (r.has(i)) r.need_same(i, channels);
           }
-          const Dtype state = wide_dtype(r.dtype(1));
-          for (int i : {3, 4}) {
-            if (r.dtype(i) == state) continue;
-            r.refuse("{} is {}, expected {}", r.op.inputs[static_cast<size_t>(i)].name,
-                     dtype_name(r.dtype(i)), dtype_name(state));
-          }
+          need_wide(r, 1, {3, 4});
           r.set(0, r.dtype(1), r.dims(1));
           r.set(1, r.dtype(1), channels);
           r.set(2, r.dtype(1), channels);

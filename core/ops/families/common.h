@@ -67,6 +67,17 @@ inline Value as_dtype(const Value& x, Dtype dtype) {
 }
 inline Value wide(const Value& x) { return as_dtype(x, wide_dtype(x.dtype())); }
 
+// Inputs that do not promote must have the dtype in which statistics of input `x` are kept.
+inline void need_wide(const Infer& r, int x, std::initializer_list<int> inputs) {
+  const Dtype expected = wide_dtype(r.dtype(x));
+  for (int i : inputs) {
+    if (r.dtype(i) == expected) continue;
+    r.refuse("{} is {}, expected {} beside {} of {}", r.op.inputs[static_cast<size_t>(i)].name,
+             dtype_name(r.dtype(i)), dtype_name(expected), r.op.inputs[static_cast<size_t>(x)].name,
+             dtype_name(r.dtype(x)));
+  }
+}
+
 // Axes of a batched input: shifted past the examples axis.
 inline Ints shifted(std::span<const int64_t> axes) {
   Ints result;

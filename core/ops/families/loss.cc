@@ -115,6 +115,7 @@ constexpr OpDef op_cross_entropy_backward = {
           const Dims rows = rows_of(r, 1);
           r.need_same(0, r.attrs.text(0) == "none" ? rows : Dims{});
           r.need_same(3, rows);
+          need_wide(r, 1, {3});
           r.set(0, r.dtype(1), r.dims(1));
         },
     .compose = compose_backward,

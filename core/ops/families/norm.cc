@@ -150,6 +150,7 @@ constexpr OpDef op_layer_norm_backward = {
           if (r.has(2)) r.need_same(2, tail(r.dims(1), axis));
           r.need_same(3, head(r.dims(1), axis));
           r.need_same(4, head(r.dims(1), axis));
+          need_wide(r, 1, {3, 4});
           r.set(0, r.dtype(1), r.dims(1));
           r.set(1, r.dtype(1), tail(r.dims(1), axis));
           r.set(2, r.dtype(1), tail(r.dims(1), axis));

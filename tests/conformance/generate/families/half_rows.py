@@ -40,7 +40,7 @@ def build():
     suite = Suite("half_rows")
     reductions(suite)
     long_sums(suite)
-    for part in [normalise.softmaxes, normalise.layer_norms, loss.cross_entropies]:
+    for part in [normalise.softmaxes, normalise.layer_norms, loss.cross_entropies, loss.mean_squares]:
         part(suite, HALVES)
     for dtype in HALVES:
         batch_norm.cases(suite, dtype)

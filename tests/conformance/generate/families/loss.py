@@ -153,6 +153,8 @@ def mean_squares(suite, dtypes=FLOATS):
         check("long", *pair([131]), differentiable=False)
         check("nan", Operand([1.0, np.nan, 2.0], dtype), Operand([0.0, 1.0, np.inf], dtype), {"reduction": "none"},
               differentiable=False)
+    if dtypes is not FLOATS:
+        return
     x = Operand(np.zeros((2, 3)), "f32")
     suite.fail("shapes", "mse_loss", [x, Operand(np.zeros(3), "f32")], contains=["[2, 3]", "[3]"])
     suite.fail("i32", "mse_loss", [Operand([1, 2], "i32")] * 2, contains=["i32"])
