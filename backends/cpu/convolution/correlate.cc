@@ -50,8 +50,10 @@ class Correlate {
 
   void run(const Queue& queue, void* workspace) const {
     const Memory memory = parts_of(workspace);
-    write_tables(memory);
-    pack_weights(queue, memory);
+    if (plan_.k() > 0) {
+      write_tables(memory);
+      pack_weights(queue, memory);
+    }
     for (int64_t image = 0; image < p_.images && !queue.stopped(); image += plan_.images) {
       const Range images{image, std::min(p_.images, image + plan_.images)};
       if (plan_.gathers) {
@@ -88,7 +90,6 @@ class Correlate {
 
   // The first channel's entries; those of the others lie a channel further each.
   void write_tables(const Memory& m) const {
-    if (plan_.k() == 0) return;
     int64_t k = 0;
     for (int64_t i = 0; i < p_.rows.taps; ++i) {
       for (int64_t j = 0; j < p_.cols.taps; ++j, ++k) {
@@ -108,8 +109,7 @@ class Correlate {
 
   void pack_weights(const Queue& queue, const Memory& m) const {
     const int64_t tiles = p_.groups * plan_.split.tiles;
-    const int64_t per_part =
-        std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(1, plan_.tile_elements()));
+    const int64_t per_part = std::max<int64_t>(1, (1 << 13) / plan_.tile_elements());
     queue.parallel_for(divide_up(tiles, per_part), [&](int64_t part) {
       const int64_t end = std::min(tiles, (part + 1) * per_part);
       for (int64_t t = part * per_part; t < end; ++t) pack_tile_of(m, t);
@@ -141,6 +141,7 @@ class Correlate {
   }
 
   Channel<S> channel_of(int64_t image, int64_t channel) const {
+    if (p_.rows.source * p_.cols.source == 0) return {nullptr, 0, 0};  // has no address
     return {static_cast<const S*>(p_.source.data) + image * p_.source.image +
                 channel * p_.source.channel,
             p_.source.row, p_.source.col};
@@ -151,12 +152,12 @@ class Correlate {
     const int64_t channels = p_.groups * p_.channels;
     const int64_t planes = images.size() * channels;
     const int64_t per_part = std::max<int64_t>(1, (1 << 15) / plan_.layout.plane);
+    const PlaneMaker maker(p_.rows, p_.cols, plan_.layout);
     queue.parallel_for(divide_up(planes, per_part), [&](int64_t part) {
       const int64_t end = std::min(planes, (part + 1) * per_part);
       for (int64_t i = part * per_part; i < end; ++i) {
-        fill_planes(m.source + i * plan_.layout.plane,
-                    channel_of(images.begin + i / channels, i % channels), p_.rows, p_.cols,
-                    plan_.layout);
+        maker.make(m.source + i * plan_.layout.plane,
+                   channel_of(images.begin + i / channels, i % channels));
       }
     });
     std::fill_n(m.source + planes * plan_.layout.plane, plan_.tile.cols,

@@ -118,6 +118,7 @@ struct Channel {
 struct Inside {
   int64_t begin;
   int64_t end;
+  int64_t source;  // where the first of them lies there
 
   static Inside of(const TapAxis& axis, int64_t phase) {
     const int64_t at = axis.position(phase);
@@ -126,30 +127,47 @@ struct Inside {
       return std::min(axis.length(), (distance - 1) / axis.step + 1);
     };
     const int64_t begin = reach(-at);
-    return {begin, std::max(begin, reach(axis.source - at))};
+    return {begin, std::max(begin, reach(axis.source - at)), at + begin * axis.step};
   }
 };
 
-// The planes of one channel.
-template <class S>
-void fill_planes(Wide<S>* to, const Channel<S>& from, const TapAxis& rows, const TapAxis& cols,
-                 const PlaneLayout& layout) {
-  std::memset(to, 0, static_cast<size_t>(layout.plane) * sizeof(Wide<S>));
-  for (int64_t p = 0; p < rows.phases(); ++p) {
-    const Inside in_rows = Inside::of(rows, p);
-    for (int64_t q = 0; q < cols.phases(); ++q, to += layout.phase) {
-      const Inside in_cols = Inside::of(cols, q);
-      const int64_t n = in_cols.end - in_cols.begin;
-      if (n == 0) continue;
-      const int64_t col = cols.position(q) + in_cols.begin * cols.step;
-      for (int64_t r = in_rows.begin; r < in_rows.end; ++r) {
-        const int64_t row = rows.position(p) + r * rows.step;
-        copy_widened(to + r * layout.pitch + in_cols.begin,
-                     from.data + row * from.row + col * from.col, cols.step * from.col, n);
+// Makes the planes of channels. What all of them share is found out once.
+class PlaneMaker {
+ public:
+  PlaneMaker(const TapAxis& rows, const TapAxis& cols, const PlaneLayout& layout)
+      : rows_(rows),
+        cols_(cols),
+        layout_(layout),
+        row_phases_(rows.phases()),
+        col_phases_(cols.phases()) {
+    if (row_phases_ * col_phases_ == 0) return;
+    first_rows_ = Inside::of(rows_, 0);
+    first_cols_ = Inside::of(cols_, 0);
+  }
+
+  template <class S>
+  void make(Wide<S>* to, const Channel<S>& from) const {
+    std::memset(to, 0, static_cast<size_t>(layout_.plane) * sizeof(Wide<S>));
+    for (int64_t p = 0; p < row_phases_; ++p) {
+      const Inside rows = p == 0 ? first_rows_ : Inside::of(rows_, p);
+      for (int64_t q = 0; q < col_phases_; ++q, to += layout_.phase) {
+        const Inside cols = q == 0 ? first_cols_ : Inside::of(cols_, q);
+        if (rows.begin == rows.end || cols.begin == cols.end) continue;
+        const S* line = from.data + rows.source * from.row + cols.source * from.col;
+        for (int64_t r = rows.begin; r < rows.end; ++r, line += rows_.step * from.row) {
+          copy_widened(to + r * layout_.pitch + cols.begin, line, cols_.step * from.col,
+                       cols.end - cols.begin);
+        }
       }
     }
   }
-}
+
+ private:
+  const TapAxis rows_, cols_;
+  const PlaneLayout layout_;
+  const int64_t row_phases_, col_phases_;
+  Inside first_rows_{}, first_cols_{};
+};
 
 // One element: 0 outside of the source.
 template <class S>

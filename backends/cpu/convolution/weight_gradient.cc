@@ -91,6 +91,7 @@ class WeightGradient {
       std::fill_n(dw(), launch_.outputs[0].count, narrowed<S>(T(0)));
       return;
     }
+    if (plan_.planes) write_table();
     queue.parallel_for(plan_.parts(), [&](int64_t part) { run_part(queue, part); });
     if (queue.stopped()) return;
     if (plan_.narrow) {
@@ -107,15 +108,33 @@ class WeightGradient {
     T* planes;
     T* g;
     T* tile;
-    T* line;  // one row of a tile, before it is packed
+    T* line;  // one row of a tile, where it is gathered before it is packed
     Range k;
   };
   struct Unit {
     int64_t image;
     Range band;  // rows of g
     TapAxis rows;
-    PlaneLayout layout;
   };
+  // Positions of a block that one vector of a packed row takes from one row of planes: those from
+  // `at` on, until the next piece begins.
+  struct Piece {
+    int64_t at;
+    int64_t from;  // of lane 0, from where the row's tap meets the unit's first position
+  };
+  using Pieces = std::array<Piece, static_cast<size_t>(kLongestBlock + kChunk)>;
+
+  // Where the elements that a tap meets lie in the planes of a channel.
+  int64_t* table() const {
+    return reinterpret_cast<int64_t*>(partials(plan_.unit_ranges) +
+                                      plan_.parts() * plan_.scratch());
+  }
+  void write_table() const {
+    for (int64_t t = 0; t < plan_.taps(); ++t) {
+      table()[t] =
+          plan_.layout.offset(plan_.rows, plan_.cols, t / plan_.cols.taps, t % plan_.cols.taps);
+    }
+  }
 
   S* dw() const { return static_cast<S*>(launch_.outputs[0].data); }
   T* partials(int64_t range) const {
@@ -139,8 +158,7 @@ class WeightGradient {
     for (int64_t group = groups.begin; group < groups.end; ++group) {
       for (int64_t u = range.begin; u < range.end && !queue.stopped(); ++u) {
         const Range band = plan_.band(u % plan_.bands);
-        const Unit unit{u / plan_.bands, band, plan_.rows.part(band.begin, band.end),
-                        plan_.planes ? plan_.layout(band) : PlaneLayout{}};
+        const Unit unit{u / plan_.bands, band, plan_.rows.part(band.begin, band.end)};
         if (plan_.planes) copy_planes(part, unit, group);
         if (plan_.narrow) {
           add_dots(part, unit, group, u == range.begin);
@@ -153,6 +171,7 @@ class WeightGradient {
 
   Channel<S> x_channel(int64_t image, int64_t group, int64_t channel) const {
     const dlcore_operand& x = launch_.inputs[1];
+    if (x.count == 0) return {nullptr, 0, 0};  // has no address
     return {static_cast<const S*>(x.data) + image * x.strides[0] +
                 (group * plan_.c.inputs + channel) * x.strides[1],
             x.strides[2], x.strides[3]};
@@ -166,20 +185,19 @@ class WeightGradient {
 
   void copy_planes(const Part& part, const Unit& unit, int64_t group) const {
     const int64_t first = part.k.begin / plan_.taps();
-    const int64_t last = (part.k.end - 1) / plan_.taps();
-    for (int64_t c = first; c <= last; ++c) {
-      fill_planes(part.planes + (c - first) * unit.layout.plane, x_channel(unit.image, group, c),
-                  unit.rows, plan_.cols, unit.layout);
+    const int64_t n = (part.k.end - 1) / plan_.taps() + 1 - first;
+    const PlaneMaker maker(unit.rows, plan_.cols, plan_.layout);
+    for (int64_t c = 0; c < n; ++c) {
+      maker.make(part.planes + c * plan_.layout.plane, x_channel(unit.image, group, first + c));
     }
-    std::fill_n(part.planes + (last + 1 - first) * unit.layout.plane, kTileCols<T>, T(0));
+    std::fill_n(part.planes + n * plan_.layout.plane, kTileCols<T>, T(0));
   }
 
   // Where the elements that row k of a tile meets lie in the part's planes.
-  const T* plane_row(const Part& part, const Unit& unit, int64_t k) const {
-    const int64_t taps = plan_.taps();
-    return part.planes + (k / taps - part.k.begin / taps) * unit.layout.plane +
-           unit.layout.offset(unit.rows, plan_.cols, k % taps / plan_.cols.taps,
-                              k % plan_.cols.taps);
+  const T* plane_row(const Part& part, int64_t k) const {
+    const int64_t channel = k / plan_.taps();
+    return part.planes + (channel - part.k.begin / plan_.taps()) * plan_.layout.plane +
+           table()[k - channel * plan_.taps()];
   }
 
   // ---- Dot products over positions
@@ -198,18 +216,18 @@ class WeightGradient {
     }
     const int64_t passes = divide_up(taps, kMostTaps);
     for (int64_t k = part.k.begin; k < part.k.end; k += taps) {
-      const T* const x = plane_row(part, unit, k);
+      const T* const x = plane_row(part, k);
       for (int64_t pass = 0; pass < passes; ++pass) {
         const Range range = even_range({0, taps}, passes, pass);
         int64_t offsets[kMostTaps];
         for (int64_t t = range.begin; t < range.end; ++t) {
-          offsets[t - range.begin] = plane_row(part, unit, k + t) - x;
+          offsets[t - range.begin] = plane_row(part, k + t) - x;
         }
         for (int64_t o = 0; o < plan_.c.outputs; ++o) {
           T* const sums = part.sums + group * plan_.partial + o * plan_.k() + k + range.begin;
           if (first) std::fill_n(sums, range.size(), T(0));
           kDotTaps<T>[static_cast<size_t>(range.size() - 1)](
-              part.g + o * rows * pitch, pitch, x, offsets, unit.layout.pitch, rows, out, sums);
+              part.g + o * rows * pitch, pitch, x, offsets, plan_.layout.pitch, rows, out, sums);
         }
       }
     }
@@ -221,6 +239,8 @@ class WeightGradient {
     const int64_t blocks = divide_up(positions, kLongestBlock);
     for (int64_t b = 0; b < blocks; ++b) {
       const Range block = even_range({0, positions}, blocks, b);
+      Pieces storage;
+      const auto pieces = plan_.planes ? find_pieces(block, storage) : std::span<const Piece>();
       for (int64_t q = 0; q < plan_.panels; q += kPanelsPacked) {
         const Range panels{q, std::min(plan_.panels, q + kPanelsPacked)};
         pack_g(part, unit, group, block, panels);
@@ -228,8 +248,13 @@ class WeightGradient {
           const Range rows = plan_.split.tile(t);
           if (rows.begin < part.k.begin || rows.begin >= part.k.end) continue;
           for (int64_t r = 0; r < rows.size(); ++r) {
-            fill_line(part, unit, group, rows.begin + r, block);
-            pack_row(part.tile + r * kChunk, part.line, rows.size() * kChunk, block.size());
+            T* const to = part.tile + r * kChunk;
+            if (plan_.planes) {
+              pack_pieces(to, plane_row(part, rows.begin + r), rows.size() * kChunk, pieces);
+            } else {
+              gather_line(part.line, unit, group, rows.begin + r, block);
+              pack_row(to, part.line, rows.size() * kChunk, block.size());
+            }
           }
           const auto multiply = kTileFunctions<T>[static_cast<size_t>(rows.size() - 1)];
           for (int64_t p = panels.begin; p < panels.end; ++p) {
@@ -276,37 +301,55 @@ class WeightGradient {
     }
   }
 
+  // Pieces in the order of vectors; the first of each vector begins at lane 0.
+  std::span<const Piece> find_pieces(const Range& block, Pieces& pieces) const {
+    const int64_t out = plan_.c.out[1];
+    size_t n = 0;
+    int64_t row = block.begin / out;
+    int64_t col = block.begin % out;
+    for (int64_t at = 0; at < block.size(); ++n) {
+      const int64_t lane = at % kLanes<T>;
+      pieces[n] = {lane, row * plan_.layout.pitch + col - lane};
+      const int64_t length = std::min(kLanes<T> - lane, out - col);
+      at += length;
+      col += length;
+      if (col == out) col = 0, ++row;
+    }
+    return {pieces.data(), n};
+  }
+
+  // A row of a packed tile, whose chunks lie `step` apart, from planes.
+  static void pack_pieces(T* to, const T* from, int64_t step, std::span<const Piece> pieces) {
+    const Full<T> d;
+    const Piece* piece = pieces.data();
+    const Piece* const end = piece + pieces.size();
+    for (int64_t in_chunk = 0; piece != end;) {
+      auto v = hn::LoadU(d, from + piece->from);
+      for (++piece; piece != end && piece->at != 0; ++piece) {
+        v = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(piece->at)), v,
+                           hn::LoadU(d, from + piece->from));
+      }
+      hn::StoreU(v, d, to + in_chunk);
+      in_chunk += kLanes<T>;
+      if (in_chunk == kChunk) in_chunk = 0, to += step;
+    }
+  }
+
   // What row k of a tile meets at a block of positions.
-  void fill_line(const Part& part, const Unit& unit, int64_t group, int64_t k,
-                 const Range& block) const {
+  void gather_line(T* to, const Unit& unit, int64_t group, int64_t k, const Range& block) const {
     const int64_t out = plan_.c.out[1];
     const int64_t i = k % plan_.taps() / plan_.cols.taps;
     const int64_t j = k % plan_.cols.taps;
     const Channel<S> channel = x_channel(unit.image, group, k / plan_.taps());
-    const T* const planes = plan_.planes ? plane_row(part, unit, k) : nullptr;
-    T* to = part.line;
-    int64_t row = block.begin / out;
-    int64_t col = block.begin % out;
-    for (int64_t left = block.size(); left > 0; ++row, col = 0) {
-      const int64_t n = std::min(left, out - col);
-      if (planes != nullptr) {
-        // Whole vectors: what is written too much is overwritten by the next row.
-        const Full<T> d;
-        const T* const from = planes + row * unit.layout.pitch + col;
-        for (int64_t q = 0; q < n; q += kLanes<T>) hn::StoreU(hn::LoadU(d, from + q), d, to + q);
-      } else {
-        const int64_t at = row * unit.rows.step + unit.rows.first + i * unit.rows.by;
-        for (int64_t q = 0; q < n; ++q) {
-          to[q] = element_at(channel, unit.rows, plan_.cols, at,
-                             (col + q) * plan_.cols.step + plan_.cols.first + j * plan_.cols.by);
-        }
-      }
-      to += n;
-      left -= n;
+    const int64_t row = unit.rows.first + i * unit.rows.by;
+    const int64_t col = plan_.cols.first + j * plan_.cols.by;
+    for (int64_t u = block.begin; u < block.end; ++u) {
+      *to++ = element_at(channel, unit.rows, plan_.cols, u / out * unit.rows.step + row,
+                         u % out * plan_.cols.step + col);
     }
   }
 
-  // One row of a packed tile: chunks that lie `step` apart.
+  // The same from the row as it is.
   static void pack_row(T* to, const T* from, int64_t step, int64_t n) {
     const Full<T> d;
     for (int64_t k = 0; k < n; k += kChunk, to += step) {

@@ -63,7 +63,8 @@ int64_t WeightGradientPlan::scratch() const {
 
 uint64_t WeightGradientPlan::bytes(uint64_t element_bytes) const {
   const int64_t elements = unit_ranges * rounded(c.groups * partial) + parts() * scratch();
-  return static_cast<uint64_t>(elements) * element_bytes;
+  const auto table = static_cast<uint64_t>(planes ? taps() : 0);
+  return static_cast<uint64_t>(elements) * element_bytes + table * sizeof(int64_t);
 }
 
 WeightGradientPlan WeightGradientPlan::of(const Convolution& c, const TileShape& tile) {
@@ -81,12 +82,13 @@ WeightGradientPlan WeightGradientPlan::of(const Convolution& c, const TileShape&
   choose_ranges(p);
   const int64_t tallest = divide_up(c.out[0], p.bands);
   if (p.planes) {
+    p.layout = PlaneLayout::of(p.rows.part(0, tallest), p.cols);
     int64_t most = 0;
     for (int64_t i = 0; i < p.tile_ranges; ++i) {
       const Range k = p.k_range(i);
       most = std::max(most, (k.end - 1) / p.taps() - k.begin / p.taps() + 1);
     }
-    p.plane_area = rounded(most * p.layout({0, tallest}).plane + tile.cols);
+    p.plane_area = rounded(most * p.layout.plane + tile.cols);
   }
   p.g_area = p.narrow ? c.outputs * tallest * divide_up(c.out[1], tile.cols) * tile.cols
                       : kLongestBlock * std::min(p.panels, kPanelsPacked) * tile.cols;

@@ -27,6 +27,7 @@ struct WeightGradientPlan {
   int64_t group_ranges;
   int64_t tile_ranges;
 
+  PlaneLayout layout;  // of the tallest band; serves all
   int64_t partial;     // elements of one group's sums over one range of units
   int64_t plane_area;  // elements of a part's planes,
   int64_t g_area;      // and of its copy of g
@@ -38,9 +39,6 @@ struct WeightGradientPlan {
   // Ranges of k are cut between tiles, or between channels.
   Range k_range(int64_t index) const;
   Range band(int64_t index) const { return even_range({0, c.out[0]}, bands, index); }
-  PlaneLayout layout(const Range& band) const {
-    return PlaneLayout::of(rows.part(band.begin, band.end), cols);
-  }
   int64_t scratch() const;  // elements of one part
   uint64_t bytes(uint64_t element_bytes) const;
 
