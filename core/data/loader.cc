@@ -177,8 +177,8 @@ Loader::Batch Loader::next(Context& ctx) {
   return batch;
 }
 
-// The next batch if it has been prepared. What could not be is tried again by the caller, whose
-// failure it then is.
+// The next batch if it has been prepared. If not, the caller makes it, and fails where it cannot be
+// made.
 Loader::Batch Loader::prepared(Context& ctx) {
   if (ahead_.empty()) return {};
   const Order::Key wanted{seed_, stream_, epoch()};
@@ -188,13 +188,11 @@ Loader::Batch Loader::prepared(Context& ctx) {
     drop_ahead();
     return {};
   }
-  const bool ready = prefetcher_->wait(ctx, first);
-  if (!ready) {
-    drop_ahead();
-    return {};
-  }
-  const std::unique_ptr<Ahead> taken = std::move(ahead_.front());
+  const Prefetcher::Outcome outcome = prefetcher_->collect(*ahead_.front());
+  std::unique_ptr<Ahead> taken = std::move(ahead_.front());
   ahead_.pop_front();
+  if (outcome == Prefetcher::Outcome::kLate) late_ = std::move(taken);
+  if (outcome != Prefetcher::Outcome::kReady) return {};
   return {taken->x.take(ctx), taken->y.take(ctx)};
 }
 
@@ -242,6 +240,7 @@ void Loader::drop_ahead() noexcept {
   if (!prefetcher_) return;
   prefetcher_->take_back();
   ahead_.clear();
+  late_ = nullptr;
   if (prefetcher_->works()) return;
   prefetcher_ = nullptr;
   ahead_order_ = nullptr;

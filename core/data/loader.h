@@ -81,6 +81,7 @@ class Loader : public ObjectHandle {
   int64_t prefetch_ = 0;
   Counted counted_;
   std::deque<std::unique_ptr<Ahead>> ahead_;  // batches being prepared, the next one first
+  std::unique_ptr<Ahead> late_;               // still being filled, and not needed any more
   std::shared_ptr<Order> ahead_order_;        // the prefetcher's
   std::unique_ptr<Prefetcher> prefetcher_;    // goes first
 };

@@ -6,14 +6,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
-
-#include "core/engine/context.h"
+#include <utility>
 #endif
 
 namespace dlcore {
@@ -24,10 +24,9 @@ std::unique_ptr<Prefetcher> Prefetcher::start(Engine&, std::shared_ptr<void>) { 
 
 #else
 
-namespace {
-
-// How soon a cancellation ends a wait.
-constexpr auto kStopPoll = std::chrono::milliseconds(5);
+// For a job that is being filled. Longer, and the thread has lost its processor; to sleep until it
+// has it back could cost this one's too.
+constexpr auto kSpin = std::chrono::microseconds(50);
 
 class ThreadPrefetcher final : public Prefetcher, public Background {
  public:
@@ -45,7 +44,12 @@ class ThreadPrefetcher final : public Prefetcher, public Background {
       throw;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (!engine.add_background(*this)) stop();
+    try {
+      if (!engine.add_background(*this)) stop();
+    } catch (...) {
+      stop();
+      throw;
+    }
   }
 
   ~ThreadPrefetcher() override {
@@ -69,15 +73,15 @@ class ThreadPrefetcher final : public Prefetcher, public Background {
     shared_->work.notify_one();
   }
 
-  bool wait(Context& ctx, const Job& job) override {
-    if (!mine()) return false;
-    std::unique_lock<std::mutex> guard(shared_->lock);
-    while (job.state == Job::State::kWaiting) {
-      if (shared_->stopping && shared_->running != &job) return false;
-      ctx.check_stop();
-      shared_->done.wait_for(guard, kStopPoll);
+  Outcome collect(Job& job) override {
+    if (!mine()) return Outcome::kNotReady;
+    const auto deadline = std::chrono::steady_clock::now() + kSpin;
+    while (shared_->running == &job && std::chrono::steady_clock::now() < deadline) {
     }
-    return job.state == Job::State::kReady;
+    std::lock_guard<std::mutex> guard(shared_->lock);
+    if (shared_->running == &job) return Outcome::kLate;
+    std::erase(shared_->waiting, &job);
+    return job.state_ == Job::State::kReady ? Outcome::kReady : Outcome::kNotReady;
   }
 
   void take_back() noexcept override {
@@ -103,7 +107,7 @@ class ThreadPrefetcher final : public Prefetcher, public Background {
     std::mutex lock;  // all of it, and the states of jobs
     std::condition_variable work, done;
     std::deque<Job*> waiting;
-    const Job* running = nullptr;
+    std::atomic<const Job*> running{nullptr};  // written under the lock
     bool stopping = false;
     std::thread thread;
     std::shared_ptr<void> state;
@@ -127,7 +131,7 @@ class ThreadPrefetcher final : public Prefetcher, public Background {
           state = Job::State::kFailed;
         }
         guard.lock();
-        job.state = state;
+        job.state_ = state;
         running = nullptr;
         done.notify_all();
       }
@@ -140,8 +144,6 @@ class ThreadPrefetcher final : public Prefetcher, public Background {
   const pid_t process_ = getpid();
   std::unique_ptr<Shared> shared_;
 };
-
-}  // namespace
 
 std::unique_ptr<Prefetcher> Prefetcher::start(Engine& engine, std::shared_ptr<void> state) {
   try {

@@ -75,8 +75,9 @@ DLCORE_API DLCORE_VOID void dlcore_executable_retain(DLCORE_NULLABLE dlcore_exec
 DLCORE_API DLCORE_VOID void dlcore_executable_release(
     DLCORE_NULLABLE dlcore_executable *executable);
 
-/* Runs it: reads its variables, computes, and then, all together, updates its variables. Writes
- * n_outputs new tensors. The bits are those of the eager calls. */
+/* Runs it: reads its variables, computes, and then, all together, updates its variables, for which
+ * other updates wait; callbacks inside it update by their child context. Writes n_outputs new
+ * tensors. The bits are those of the eager calls. */
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_executable_run(
     dlcore_context *ctx, dlcore_executable *executable,
     DLCORE_ARRAY(n_inputs) dlcore_tensor *const *inputs, int64_t n_inputs,
