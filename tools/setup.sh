@@ -48,13 +48,13 @@ setup() {
   if [ -n "$name" ]; then install_packages "$name" || return 1; fi
 }
 
-# build_in DIRECTORY MESON_OPTION... : configures it once, then compiles what changed.
+# build_in DIRECTORY MESON_OPTION... : configures it once, then compiles what changed; all, or $targets.
 build_in() {
   local directory=$1 log
   shift
   log=$(mktemp)
   if ! { [ -f "$directory/build.ninja" ] || meson setup "$directory" "$@"; } >"$log" 2>&1 ||
-    ! ninja -C "$directory" >>"$log" 2>&1; then
+    ! ninja -C "$directory" ${targets:-} >>"$log" 2>&1; then
     cat "$log" >&2
     rm -f "$log"
     return 1
