@@ -195,16 +195,36 @@ void retain(const void* handle) noexcept {
   object->give_to_program();
 }
 
+// Gives up one of the program's references. The last one may be the one that a scope or a context
+// holds for the program: then disown() takes the object out of it. Threads that give up one each at
+// the same moment agree who gives up the last one.
+template <class T, class Disown>
+void give_up(T* object, Disown&& disown) noexcept {
+  constexpr uint64_t kOne = Handle::kProgramReference;
+  uint64_t c = object->counts.load(std::memory_order_acquire);
+  if (c / kOne == 1) {  // nobody else has one
+    disown();
+    if (object->program_release() == Handle::Released::kLast) destroy(object);
+    return;
+  }
+  // The program's reference becomes one of the library's, which keeps the object for a moment.
+  uint64_t wanted;
+  do {
+    if (c < kOne) return;
+    wanted = c / kOne == 1 ? c - kOne : c - kOne + 1;
+  } while (!object->counts.compare_exchange_weak(c, wanted, std::memory_order_acq_rel));
+  if (wanted < kOne) disown();
+  if (object->drop()) destroy(object);
+}
+
 // Gives up one of the program's references to an object other than a tensor.
 template <class T>
 void release(const void* handle) noexcept {
   T* object = live<T>(handle);
   if (object == nullptr) return;
-  if constexpr (std::is_base_of_v<ObjectHandle, T>) {
-    // The last reference of the program's may be the one that a context holds for it.
-    if (object->held_by_program_once()) Context::disown_object(object);
-  }
-  if (object->program_release() == Handle::Released::kLast) destroy(object);
+  give_up(object, [&] {
+    if constexpr (std::is_base_of_v<ObjectHandle, T>) Context::disown_object(object);
+  });
 }
 
 }  // namespace dlcore::api

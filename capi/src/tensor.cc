@@ -193,8 +193,7 @@ void dlcore_tensor_retain(dlcore_tensor* tensor) {
 void dlcore_tensor_release(dlcore_tensor* tensor) {
   Tensor* t = live<Tensor>(tensor);
   if (t == nullptr) return;
-  if (t->scope != nullptr && t->held_by_program_once()) Scope::disown(t);
-  if (t->program_release() == Handle::Released::kLast) destroy(t);
+  give_up(t, [t] { Scope::disown(t); });
 }
 
 void dlcore_tensor_release_many(dlcore_tensor* const* tensors, int64_t count) {

@@ -106,12 +106,13 @@ void SlotPool::reserve(int64_t n) {
 
 void SlotPool::put(Handle* slot) {
   slot->counts.store(0, std::memory_order_relaxed);
-  Handle* head = returned_.load(std::memory_order_relaxed);
+  Handle* head = returned_.load(std::memory_order_acquire);  // for its depth
   do {
     slot->next = head;
     slot->depth.store(head == nullptr ? 1 : head->depth.load(std::memory_order_relaxed) + 1,
                       std::memory_order_relaxed);
-  } while (!returned_.compare_exchange_weak(head, slot, std::memory_order_seq_cst));
+  } while (!returned_.compare_exchange_weak(head, slot, std::memory_order_seq_cst,
+                                            std::memory_order_acquire));
 }
 
 int64_t SlotPool::live() const {

@@ -27,10 +27,10 @@ class Lent {
   }
   ~Lent() {
     if (!object_) return;
-    // When the program has released early what a context owns for it, ours is the reference that is
-    // left.
-    if (object_->held_by_program_once()) Context::disown_object(object_.get());
     object_->program_release();  // never the last of all: there is object_
+    // When the program has released early what a context owns for it, ours was the reference that
+    // was left.
+    if (!object_->held_by_program()) Context::disown_object(object_.get());
   }
 
   T* get() const { return object_.get(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/scope.h"
 
+#include <atomic>
 #include <utility>
 
 namespace dlcore {
@@ -19,11 +20,19 @@ class SpinGuard {
   std::atomic<bool>& flag_;
 };
 
+// Threads that release look at the owner of a tensor before they take its lock.
+Scope* owner_of(Tensor* tensor) {
+  return std::atomic_ref<Scope*>(tensor->scope).load(std::memory_order_acquire);
+}
+void set_owner(Tensor* tensor, Scope* scope) {
+  std::atomic_ref<Scope*>(tensor->scope).store(scope, std::memory_order_release);
+}
+
 }  // namespace
 
 void Scope::own(Tensor* tensor) {
   SpinGuard guard(busy_);
-  tensor->scope = this;
+  set_owner(tensor, this);
   tensor->scope_previous = nullptr;
   tensor->scope_next = first_;
   if (first_ != nullptr) first_->scope_previous = tensor;
@@ -31,17 +40,17 @@ void Scope::own(Tensor* tensor) {
 }
 
 void Scope::disown(Tensor* tensor) {
-  Scope* scope = tensor->scope;
+  Scope* scope = owner_of(tensor);
   if (scope == nullptr) return;
   SpinGuard guard(scope->busy_);
-  if (tensor->scope != scope) return;
+  if (owner_of(tensor) != scope) return;
   if (tensor->scope_previous != nullptr) {
     tensor->scope_previous->scope_next = tensor->scope_next;
   } else {
     scope->first_ = tensor->scope_next;
   }
   if (tensor->scope_next != nullptr) tensor->scope_next->scope_previous = tensor->scope_previous;
-  tensor->scope = nullptr;
+  set_owner(tensor, nullptr);
 }
 
 void Scope::clear() {
@@ -53,7 +62,7 @@ void Scope::clear() {
       if (tensor == nullptr) return;
       first_ = tensor->scope_next;
       if (first_ != nullptr) first_->scope_previous = nullptr;
-      tensor->scope = nullptr;
+      set_owner(tensor, nullptr);
     }
     if (tensor->program_release() == Handle::Released::kLast) destroy(tensor);
   }

@@ -3,40 +3,13 @@
 // errors and leaves nothing behind.
 #include <dlcore/dlcore.h>
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
-#include <string>
 #include <vector>
 
+#include "fuzz.h"
+
+namespace dlcore::fuzz {
 namespace {
-
-class Bytes {
- public:
-  Bytes(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool empty() const { return at_ >= size_; }
-  uint8_t next() { return empty() ? 0 : data_[at_++]; }
-  uint32_t below(uint32_t n) { return n == 0 ? 0 : next() % n; }
-  // Mostly small numbers, now and then the ones that break things.
-  int64_t number() {
-    static constexpr int64_t kNasty[] = {INT64_MAX,        INT64_MIN,        -1,
-                                         int64_t{1} << 40, int64_t{1} << 61, 0x3ff0000000000000};
-    const uint8_t b = next();
-    return b < 224 ? static_cast<int8_t>(b) % 8 : kNasty[b % 6];
-  }
-  std::string rest() {
-    const std::string text(reinterpret_cast<const char*>(data_ + std::min(at_, size_)),
-                           size_ - std::min(at_, size_));
-    at_ = size_;
-    return text;
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_;
-  size_t at_ = 0;
-};
 
 // Handles that calls made, released ones among them: those must be refused.
 template <class T>
@@ -249,22 +222,12 @@ class Session {
   Pool<dlcore_module> modules_;
 };
 
-void require_nothing_alive(const dlcore_engine* engine) {
-  dlcore_engine_statistics s;
-  s.struct_size = sizeof s;
-  dlcore_engine_get_statistics(engine, &s);
-  if (s.live_tensors + s.live_variables + s.live_modules + s.live_graphs + s.live_contexts != 0)
-    std::abort();
-}
-
 }  // namespace
+}  // namespace dlcore::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  dlcore_engine_options options;
-  dlcore_engine_options_init(&options, sizeof options);
-  options.threads = 1;
-  options.memory_limit = 16 << 20;
-  dlcore_engine* engine = dlcore_engine_open(&options, nullptr);
+  using namespace dlcore::fuzz;
+  dlcore_engine* engine = open_engine();
   Bytes in(data, size);
   {
     Session session(engine, in);
