@@ -17,6 +17,8 @@ struct Queue {
   const std::atomic<int32_t>* stop = nullptr;
   // Matrix products use the library's own kernels only: the engine pins the instruction set.
   bool own_matmul_only = false;
+  // The instruction set has dot products of bf16, which matrix products of that dtype then use.
+  bool bf16_pairs = false;
 
   bool stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed) != 0; }
 

@@ -28,7 +28,7 @@ struct TensorPool : SlotPool {
   TensorPool* next = nullptr;               // in the stock
 };
 
-enum class Isa : int32_t { kBest = 0, kBaseline = 1, kAvx2 = 2, kAvx512 = 3 };
+enum class Isa : int32_t { kBest = 0, kBaseline = 1, kAvx2 = 2, kAvx512 = 3, kAvx512Bf16 = 4 };
 
 struct EngineOptions {
   int threads = 0;
