@@ -70,6 +70,7 @@ constexpr KernelFile kKernelFiles[] = {
 struct CpuDevice {
   ThreadPool* pool;
   bool own_matmul_only;
+  bool bf16_pairs;
   std::vector<dlcore_kernel> kernels;
   std::shared_ptr<const HostMemory> memory;  // nullptr for the system's
 };
@@ -127,6 +128,7 @@ dlcore_status queue_open(void* self, void** queue, dlcore_failure*) {
   if (made == nullptr) return DLCORE_RESOURCE_EXHAUSTED;
   made->pool = device->pool;
   made->own_matmul_only = device->own_matmul_only;
+  made->bf16_pairs = device->bf16_pairs;
   *queue = made;
   return DLCORE_OK;
 }
@@ -166,6 +168,7 @@ BuiltInDevice make_device(ThreadPool& pool, const EngineOptions& options) {
   device->pool = &pool;
   device->memory = options.host_memory;
   device->own_matmul_only = options.isa != Isa::kBest;
+  device->bf16_pairs = isa == Isa::kAvx512Bf16;
   device->kernels = kernels_for(target_of(isa));
   use_blas_from_many_threads();
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/instruction_set.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "backends/cpu/targets.h"
 #include "core/base/error.h"
 
@@ -12,16 +16,24 @@ namespace dlcore::cpu {
 namespace {
 
 #if defined(__x86_64__)
+// Conversions of f16, which every processor with AVX2 has, but not every virtual one shows.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 bool processor_has(Isa isa) {
   __builtin_cpu_init();
   switch (isa) {
+    case Isa::kAvx512Bf16:
+      return __builtin_cpu_supports("avx512bf16") && processor_has(Isa::kAvx512);
     case Isa::kAvx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
              __builtin_cpu_supports("avx512cd") && processor_has(Isa::kAvx2);
     case Isa::kAvx2:
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+             __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_f16c();
     default:
       return true;
   }
@@ -34,14 +46,23 @@ bool processor_has(Isa isa) { return isa == Isa::kBaseline; }
 bool compiled(Isa isa) { return (HWY_TARGETS & target_of(isa)) != 0; }
 
 const char* name_of(Isa isa) {
-  return isa == Isa::kAvx512 ? "AVX-512" : isa == Isa::kAvx2 ? "AVX2" : "baseline";
+  switch (isa) {
+    case Isa::kAvx512Bf16:
+      return "AVX-512 with BF16";
+    case Isa::kAvx512:
+      return "AVX-512";
+    case Isa::kAvx2:
+      return "AVX2";
+    default:
+      return "baseline";
+  }
 }
 
 }  // namespace
 
 Isa choose_isa(Isa asked) {
   if (asked == Isa::kBest) {
-    for (Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
+    for (Isa isa : {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvx2}) {
       if (compiled(isa) && processor_has(isa)) return isa;
     }
     return Isa::kBaseline;
@@ -59,7 +80,7 @@ Isa choose_isa(Isa asked) {
 
 int64_t target_of(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::kAvx512) return HWY_AVX3;
+  if (isa == Isa::kAvx512 || isa == Isa::kAvx512Bf16) return HWY_AVX3;
   if (isa == Isa::kAvx2) return HWY_AVX2;
 #else
   (void)isa;

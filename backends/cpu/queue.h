@@ -19,6 +19,8 @@ struct Queue {
   int64_t deadline = INT64_MAX;
   // Matrix products use the library's own kernels only: the engine pins the instruction set.
   bool own_matmul_only = false;
+  // The instruction set has dot products of bf16, which matrix products of that dtype then use.
+  bool bf16_pairs = false;
 
   bool stopped() const {
     if (stop != nullptr && stop->load(std::memory_order_relaxed) != 0) return true;

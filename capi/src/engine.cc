@@ -66,8 +66,8 @@ EngineOptions options_of(const dlcore_engine_options* given) {
   std::memcpy(&o, given, std::min<size_t>(given->struct_size, sizeof o));
   if (o.threads < 0 || o.threads > 4096)
     invalid("engine_open: threads is {}, expected 0 to 4096", o.threads);
-  if (o.isa < DLCORE_ISA_BEST || o.isa > DLCORE_ISA_AVX512)
-    invalid("engine_open: isa is {}, expected 0 to 3", o.isa);
+  if (o.isa < DLCORE_ISA_BEST || o.isa > DLCORE_ISA_AVX512_BF16)
+    invalid("engine_open: isa is {}, expected 0 to 4", o.isa);
   options.threads = o.threads;
   options.memory_limit = o.memory_limit;
   options.isa = static_cast<Isa>(o.isa);

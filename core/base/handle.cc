@@ -65,7 +65,6 @@ void SlotPool::grow() {
 void SlotPool::drain() {
   Handle* slot = returned_.exchange(nullptr, std::memory_order_acquire);
   if (slot == nullptr) return;
-  const int64_t n = slot->depth.load(std::memory_order_relaxed);
   Handle* newest = slot;
   Handle* reversed = nullptr;
   while (slot != nullptr) {
@@ -73,6 +72,7 @@ void SlotPool::drain() {
     slot->next = reversed;
     reversed = slot;
     slot = next;
+    ++ready_;
   }
   if (last_ != nullptr) {
     last_->next = reversed;
@@ -80,8 +80,6 @@ void SlotPool::drain() {
     first_ = reversed;
   }
   last_ = newest;
-  ready_ += n;
-  drained_.store(drained_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
 void* SlotPool::take() {
@@ -104,22 +102,19 @@ void SlotPool::reserve(int64_t n) {
   while (ready_ < n) grow();
 }
 
+// Counted after it is in the list: whoever then sees nothing alive may end the pool's use.
 void SlotPool::put(Handle* slot) {
   slot->counts.store(0, std::memory_order_relaxed);
-  Handle* head = returned_.load(std::memory_order_acquire);  // for its depth
-  do {
-    slot->next = head;
-    slot->depth.store(head == nullptr ? 1 : head->depth.load(std::memory_order_relaxed) + 1,
-                      std::memory_order_relaxed);
-  } while (!returned_.compare_exchange_weak(head, slot, std::memory_order_seq_cst,
-                                            std::memory_order_acquire));
+  slot->next = returned_.load(std::memory_order_relaxed);
+  while (!returned_.compare_exchange_weak(slot->next, slot, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+  put_back_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 int64_t SlotPool::live() const {
-  const Handle* head = returned_.load(std::memory_order_seq_cst);
-  const int64_t returned = head == nullptr ? 0 : head->depth.load(std::memory_order_relaxed);
-  return taken_.load(std::memory_order_relaxed) - drained_.load(std::memory_order_relaxed) -
-         returned;
+  const int64_t put_back = put_back_.load(std::memory_order_seq_cst);
+  return taken_.load(std::memory_order_relaxed) - put_back;
 }
 
 }  // namespace dlcore

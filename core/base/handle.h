@@ -41,7 +41,6 @@ struct Handle {
   constexpr explicit Handle(Tag t) : tag(t) {}
 
   std::atomic<Tag> tag{Tag::kDead};
-  std::atomic<uint32_t> depth{0};  // length of the free list below this slot, while it is on one
   // References: the program's in the upper half, the library's in the lower. All of the program's
   // references together hold one of the library's, so that a program which releases too often can
   // never take a reference that the library relies on.
@@ -107,7 +106,7 @@ class SlotPool {
   int64_t ready_ = 0;
   std::atomic<Handle*> returned_{nullptr};
   std::atomic<int64_t> taken_{0};
-  std::atomic<int64_t> drained_{0};
+  std::atomic<int64_t> put_back_{0};
 };
 
 // The pool of a handle type other than Tensor: process-wide, constant-initialised, shared under its

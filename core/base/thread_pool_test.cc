@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/sanitized.h"
+#include "tests/support/sanitized.h"
 
 namespace dlcore {
 namespace {

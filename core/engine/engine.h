@@ -29,7 +29,7 @@ struct TensorPool : SlotPool {
   TensorPool* next = nullptr;               // in the stock
 };
 
-enum class Isa : int32_t { kBest = 0, kBaseline = 1, kAvx2 = 2, kAvx512 = 3 };
+enum class Isa : int32_t { kBest = 0, kBaseline = 1, kAvx2 = 2, kAvx512 = 3, kAvx512Bf16 = 4 };
 
 // Where the CPU device takes memory from, when the program gives it.
 struct HostMemory {

@@ -52,6 +52,8 @@ void LayerCall::assign(size_t first, std::span<const Value> values) const {
   }
   std::vector<TensorRef> stored;
   for (const Value& value : values) stored.push_back(new_alias(ctx, value.tensor()));
+  // Inside a run, whose callback may store into what the run has locked, it is not waited for.
+  const LockedRuns alone(ctx.runs > 0 ? std::vector<Variable*>() : variables);
   const LockedVariables locked(variables);
   for (size_t i = 0; i < values.size(); ++i) variables[i]->store_locked(std::move(stored[i]));
 }

@@ -6,7 +6,7 @@
 #include <functional>
 #include <thread>
 
-#include "../sanitized.h"
+#include "support/sanitized.h"
 #include "support.h"
 
 namespace dlcore::test {

@@ -41,7 +41,7 @@ TEST_F(EngineTest, OptionsAreChecked) {
   for (int32_t threads : {-1, INT32_MIN, 1 << 20}) {
     expect_refused(options_with(threads), DLCORE_INVALID_ARGUMENT);
   }
-  for (int32_t isa : {-1, 4}) expect_refused(options_with(1, isa), DLCORE_INVALID_ARGUMENT);
+  for (int32_t isa : {-1, 5}) expect_refused(options_with(1, isa), DLCORE_INVALID_ARGUMENT);
   expect_refused({}, DLCORE_INVALID_ARGUMENT);  // without a size
 }
 
@@ -73,7 +73,7 @@ TEST_F(EngineTest, ShorterOptionsMeanDefaultsForTheRest) {
 }
 
 TEST_F(EngineTest, InstructionSetsArePinnedOrUnavailable) {
-  for (int32_t isa = DLCORE_ISA_BASELINE; isa <= DLCORE_ISA_AVX512; ++isa) {
+  for (int32_t isa = DLCORE_ISA_BASELINE; isa <= DLCORE_ISA_AVX512_BF16; ++isa) {
     dlcore_engine* engine = engine_with(1, isa);
     if (engine == nullptr) {
       EXPECT_NE(isa, DLCORE_ISA_BASELINE);

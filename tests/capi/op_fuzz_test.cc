@@ -3,7 +3,7 @@
 // the same on every run.
 #include <map>
 
-#include "../sanitized.h"
+#include "support/sanitized.h"
 #include "op_random.h"
 
 namespace dlcore::test {

@@ -11,10 +11,11 @@ namespace dlcore::test {
 // What engines of tests are pinned to, unless the test itself chooses.
 inline int32_t forced_isa = DLCORE_ISA_BEST;
 
-// Takes "best", "baseline", "avx2" or "avx512"; false for anything else.
+// Takes "best", "baseline", "avx2", "avx512" or "avx512_bf16"; false for anything else.
 inline bool force_instruction_set(const std::string& name) {
-  constexpr const char* kNames[] = {"best", "baseline", "avx2", "avx512"};  // DLCORE_ISA_*
-  for (int32_t isa = DLCORE_ISA_BEST; isa <= DLCORE_ISA_AVX512; ++isa) {
+  constexpr const char* kNames[] = {"best", "baseline", "avx2", "avx512",
+                                    "avx512_bf16"};  // DLCORE_ISA_*
+  for (int32_t isa = DLCORE_ISA_BEST; isa <= DLCORE_ISA_AVX512_BF16; ++isa) {
     if (name != kNames[isa]) continue;
     forced_isa = isa;
     return true;

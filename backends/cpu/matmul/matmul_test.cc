@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -117,6 +118,63 @@ TEST(OwnProduct, SumsHalfPrecisionInF32AndRoundsOnce) {
     }
   }
 }
+
+#if HWY_ARCH_X86
+// Each element of c is right to one rounding to bf16 and those of a sum in f32.
+void check_pairs(const Shape& shape) {
+  const auto [m, n, k] = shape;
+  Case<float> wide(shape);
+  std::vector<BFloat16> a, b;
+  for (float& x : wide.a) x = to_float(a.emplace_back(bfloat16_from(x)));
+  for (float& x : wide.b) x = to_float(b.emplace_back(bfloat16_from(x)));
+  ThreadPool pool(3);
+  Queue queue;
+  queue.pool = &pool;
+  queue.bf16_pairs = true;
+  const MatrixProvider& provider = own_provider(HWY_AVX3);
+  std::vector<double> work(provider.workspace(DLCORE_BF16, m, n, k) / 8 + 9);
+  void* const aligned =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(work.data()) + 63) & ~uintptr_t{63});
+  std::vector<BFloat16> first;
+  for (int layout = 0; layout < 25; ++layout) {
+    const Stored<BFloat16> sa(a, m, k, layout / 5);
+    const Stored<BFloat16> sb(b, k, n, layout % 5);
+    std::vector<BFloat16> out(size_t(m * n));
+    Product p{m, n, k, sa.view, sb.view, {}, {out.data(), n, 1}};
+    p.one_of_many = true;  // few rows, too
+    provider.multiply(queue, DLCORE_BF16, p, aligned);
+    if (layout == 0) first = out;
+    EXPECT_TRUE(same_bits(out, first)) << m << "x" << n << "x" << k << ", layout " << layout;
+  }
+  for (int64_t i = 0; i < m * n; ++i) {
+    double sum = 0;
+    double size = 0;
+    for (int64_t q = 0; q < k; ++q) {
+      const double x =
+          double(wide.a[size_t(i / n * k + q)]) * double(wide.b[size_t(q * n + i % n)]);
+      sum += x;
+      size += std::abs(x);
+    }
+    const double once = std::ldexp(1.0, (sum == 0 ? -126 : std::ilogb(sum)) - 8);
+    ASSERT_NEAR(double(to_float(first[size_t(i)])), sum,
+                once + size * 6e-8 * (4 + std::sqrt(double(k))))
+        << m << "x" << n << "x" << k << " at " << i;
+  }
+}
+
+TEST(OwnProduct, PairsOfBf16) {
+  const std::vector<int64_t> compiled = targets();
+  if (std::find(compiled.begin(), compiled.end(), HWY_AVX3) == compiled.end() ||
+      !__builtin_cpu_supports("avx512bf16")) {
+    GTEST_SKIP() << "the processor has no dot products of bf16";
+  }
+  for (const Shape& shape : kShapes) check_pairs(shape);
+  for (int64_t k = 0; k < 40; ++k) check_pairs({17, 35, k});
+  check_pairs({15, 33, 511});
+  check_pairs({15, 33, 1025});
+  check_pairs({20, 40, 4101});
+}
+#endif
 
 TEST(OwnProduct, KeepsNanAndInfinityWhereTheyBelong) {
   for (const int64_t target : targets()) {

@@ -21,6 +21,7 @@
 #include "backends/cpu/matmul/widen_pack-inl.h"
 // after the packing, whose Block they use
 #include "backends/cpu/matmul/narrow_product-inl.h"
+#include "backends/cpu/matmul/pair_tile-inl.h"
 #include "backends/cpu/matmul/vector_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -77,7 +78,7 @@ struct Piece {
   int64_t packed_from;  // panels before this one are read in place
   T* packed_a;
   T* packed_b;
-  const HalfConversion* half;  // of a and b, where their elements are not of T
+  const Elements& elements;
 
   Range k() const { return {split.block(blocks.begin).begin, split.block(blocks.end - 1).end}; }
   T* tile(int64_t t) const {
@@ -95,7 +96,7 @@ void pack_a_tile(const Piece<T>& piece, int64_t t) {
   T* to = piece.tile(t);
   for (int64_t b = piece.blocks.begin; b < piece.blocks.end; ++b) {
     const Range k = piece.split.block(b);
-    pack_tile(to, piece.half, piece.product.a, rows.begin, k.begin, rows.size(), k.size());
+    pack_tile(to, piece.elements, piece.product.a, rows.begin, k.begin, rows.size(), k.size());
     to += kTileRows * piece.split.packed_block();
   }
 }
@@ -103,7 +104,7 @@ void pack_a_tile(const Piece<T>& piece, int64_t t) {
 template <class T>
 void pack_b_panel(const Piece<T>& piece, int64_t q) {
   const Range k = piece.k();
-  pack_panel(piece.panel(q), piece.half, piece.product.b, k.begin, q * kTileCols<T>, k.size(),
+  pack_panel(piece.panel(q), piece.elements, piece.product.b, k.begin, q * kTileCols<T>, k.size(),
              piece.panel_width(q));
 }
 
@@ -124,7 +125,7 @@ void multiply_tiles(const Piece<T>& piece, const Range& tiles, const Range& pane
     T* sum = sums;
     for (int64_t t = tiles.begin; t < tiles.end; ++t) {
       const Range rows = split.tile(t);
-      const auto multiply = kTileFunctions<T>[static_cast<size_t>(rows.size() - 1)];
+      const auto multiply = tile_function<T>(piece.elements.paired_k > 0, rows.size());
       const T* const a =
           piece.tile(t) + (i - piece.blocks.begin) * kTileRows * split.packed_block();
       for (int64_t q = panels.begin; q < panels.end; ++q) {
@@ -177,14 +178,14 @@ bool read_in_place(const ConstMatrix& b, int64_t tiles) {
 }
 
 template <class T>
-void multiply_matrices(const Queue& queue, const Product& p, const HalfConversion* half,
+void multiply_matrices(const Queue& queue, const Product& p, const Elements& elements,
                        void* workspace) {
   const TileSplit split = TileSplit::of(p.m, p.k, kTileRows, kChunk);
   const int64_t panels = divide_up(p.n, kTileCols<T>);
   const PieceSize size = piece_size(split.tiles, panels, split.blocks, kTileRows, kTileCols<T>);
   T* const packed_a = static_cast<T*>(workspace);
   T* const packed_b = packed_a + size.tiles * size.blocks * kTileRows * split.packed_block();
-  const bool reads_in_place = half == nullptr && read_in_place<T>(p.b, split.tiles);
+  const bool reads_in_place = elements.plain() && read_in_place<T>(p.b, split.tiles);
   const int64_t in_place = reads_in_place ? p.n / kTileCols<T> : 0;
   for (int64_t q = 0; q < panels; q += size.panels) {
     for (int64_t b = 0; b < split.blocks; b += size.blocks) {
@@ -199,7 +200,7 @@ void multiply_matrices(const Queue& queue, const Product& p, const HalfConversio
                                        std::clamp(in_place, q_range.begin, q_range.end),
                                        packed_a,
                                        packed_b,
-                                       half});
+                                       elements});
       }
     }
   }
@@ -263,7 +264,7 @@ double cost(const Product& p) {
 
 // Elements of a and b are of S, those of c and the bias of T.
 template <class T, class S>
-void multiply(const Queue& queue, const Product& product, const HalfConversion* half,
+void multiply(const Queue& queue, const Product& product, const Elements& elements,
               void* workspace) {
   const Product other = product.transposed();
   const bool many = product.one_of_many && std::min(product.m, product.n) > 1;
@@ -271,11 +272,14 @@ void multiply(const Queue& queue, const Product& product, const HalfConversion* 
     const bool by_rows = product.m <= product.n;
     return multiply_thin<T, S>(queue, by_rows ? product : other, workspace);
   }
-  if (half == nullptr && is_narrow<T>(product))
+  if (elements.plain() && is_narrow<T>(product)) {
     return multiply_narrow<T>(queue, product, workspace);
-  if (half == nullptr && is_narrow<T>(other)) return multiply_narrow<T>(queue, other, workspace);
+  }
+  if (elements.plain() && is_narrow<T>(other)) return multiply_narrow<T>(queue, other, workspace);
   const bool swap = cost<T>(other) < cost<T>(product);
-  multiply_matrices<T>(queue, swap ? other : product, half, workspace);
+  Product chosen = swap ? other : product;
+  if (elements.paired_k > 0) chosen.k = divide_up(chosen.k, 2);
+  multiply_matrices<T>(queue, chosen, elements, workspace);
 }
 
 uint64_t aligned(uint64_t bytes) {
@@ -304,7 +308,8 @@ void multiply_halves(const Queue& queue, dlcore_dtype dtype, const Product& prod
               is_row ? n : m, bias);
     wide.bias = {bias, is_row ? 0 : 1, is_row ? 1 : 0};
   }
-  multiply<float, S>(queue, wide, &half, workspace);
+  const bool pairs = kHasPairTile && dtype == DLCORE_BF16 && queue.bf16_pairs;
+  multiply<float, S>(queue, wide, Elements{&half, pairs ? product.k : 0}, workspace);
   const int64_t runs = by_rows ? m : n;
   const int64_t length = by_rows ? n : m;
   const int64_t step = by_rows ? product.c.row : product.c.col;
@@ -322,13 +327,13 @@ void multiply_any(const Queue& queue, dlcore_dtype dtype, const Product& product
   if (product.m == 0 || product.n == 0) return;
   switch (dtype) {
     case DLCORE_F64:
-      return multiply<double, double>(queue, product, nullptr, workspace);
+      return multiply<double, double>(queue, product, Elements{}, workspace);
     case DLCORE_F16:
       return multiply_halves<Half>(queue, dtype, product, workspace);
     case DLCORE_BF16:
       return multiply_halves<BFloat16>(queue, dtype, product, workspace);
     default:
-      return multiply<float, float>(queue, product, nullptr, workspace);
+      return multiply<float, float>(queue, product, Elements{}, workspace);
   }
 }
 

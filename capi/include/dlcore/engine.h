@@ -20,7 +20,8 @@ enum {
   DLCORE_ISA_BEST = 0, /* the best one that this processor has and the library was built for */
   DLCORE_ISA_BASELINE = 1,
   DLCORE_ISA_AVX2 = 2,
-  DLCORE_ISA_AVX512 = 3
+  DLCORE_ISA_AVX512 = 3,
+  DLCORE_ISA_AVX512_BF16 = 4 /* AVX512 that multiplies matrices of bf16 by its dot products */
 };
 
 /* Fill with dlcore_engine_options_init(&options, sizeof options), then change what you need. */
