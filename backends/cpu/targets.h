@@ -79,10 +79,10 @@
 #else
 #define DLCORE_CPU_TABLE_AVX3
 #endif
-#if HWY_TARGETS & HWY_NEON
-#define DLCORE_CPU_TABLE_NEON TargetKernels{HWY_NEON, N_NEON::kKernels},
+#if HWY_ARCH_X86  // elsewhere the compiler's own is the only one: NEON on aarch64
+#define DLCORE_CPU_TABLE_OTHER
 #else
-#define DLCORE_CPU_TABLE_NEON
+#define DLCORE_CPU_TABLE_OTHER TargetKernels{HWY_STATIC_TARGET, HWY_NAMESPACE::kKernels},
 #endif
 
 // Defines `name`_kernels(): the tables of every compiled instruction set.
@@ -91,7 +91,7 @@
     static constexpr TargetKernels kTables[] = {                               \
         DLCORE_CPU_TABLE_SCALAR DLCORE_CPU_TABLE_EMU128 DLCORE_CPU_TABLE_SSSE3 \
             DLCORE_CPU_TABLE_SSE4 DLCORE_CPU_TABLE_AVX2 DLCORE_CPU_TABLE_AVX3  \
-                DLCORE_CPU_TABLE_NEON};                                        \
+                DLCORE_CPU_TABLE_OTHER};                                       \
     return kTables;                                                            \
   }
 

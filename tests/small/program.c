@@ -36,6 +36,7 @@ static dlcore_engine *open_engine(arena *memory, dlcore_error **error) {
   dlcore_engine_options options;
   dlcore_engine_options_init(&options, sizeof options);
   options.isa = DLCORE_ISA_BASELINE; /* the same bits on every processor of this architecture */
+  options.threads = 1;
   options.memory_limit = kArenaBytes;
   return dlcore_engine_open_with_allocator(&options, arena_allocate, arena_deallocate, memory, arena_destroy, error);
 }
