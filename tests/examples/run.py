@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-MIN_ACCURACY = 0.88
+MIN_ACCURACY = {"mlp": 0.88, "cnn": 0.90}
 SHORT_RUN = ["--limit", "300"]
 
 
@@ -25,11 +25,11 @@ def run(directory, language, *options):
     return losses.read_text(encoding="ascii").split(), done.stdout
 
 
-def check_accuracy(directory):
-    losses, output = run(directory, "c")
+def check_accuracy(directory, model):
+    losses, output = run(directory, "c", "--model", model)
     accuracy = float(re.findall(r"^accuracy ([\d.]+)$", output, re.MULTILINE)[-1])
-    if accuracy < MIN_ACCURACY:
-        raise ValueError(f"accuracy is {accuracy}, expected at least {MIN_ACCURACY}")
+    if accuracy < MIN_ACCURACY[model]:
+        raise ValueError(f"accuracy is {accuracy}, expected at least {MIN_ACCURACY[model]}")
     return f"accuracy {accuracy} after {len(losses)} steps"
 
 
@@ -47,9 +47,12 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as directory:
         reference, _ = run(directory, "c", *SHORT_RUN)
-        checks = [("c, 5 epochs", lambda: check_accuracy(directory))]
+        checks = [(f"{model} in c, whole", lambda name=model: check_accuracy(directory, name)) for model in MIN_ACCURACY]
         for threads in ("1", "2", "4"):
             checks.append((f"c, {threads} threads", lambda n=threads: check_losses(directory, reference, "c", "--threads", n)))
+        few = ["--model", "cnn", "--limit", "30"]
+        cnn, _ = run(directory, "c", *few)
+        checks.append(("cnn in c, 1 thread", lambda: check_losses(directory, cnn, "c", *few, "--threads", "1")))
         for language in languages:
             checks.append((language, lambda name=language: check_losses(directory, reference, name)))
         for name, check in checks:

@@ -31,8 +31,8 @@ static dlcore_module *cnn(dlcore_context *ctx) {
 }
 
 static const model_kind kModels[] = {
-    {"mlp", "784-256-128-10, Adam 1e-3, batch 64", "fashion.safetensors", 5, 8, mlp},
-    {"cnn", "conv 32, pool, conv 64, pool, 128, 10, Adam 1e-3, batch 64", "cnn.safetensors", 3, 8,
+    {"mlp", "784-256-128-10, Adam 1e-3, batch 64", "fashion.safetensors", 5, mlp},
+    {"cnn", "conv 32, pool, conv 64, pool, 128, 10, Adam 1e-3, batch 64", "cnn.safetensors", 3,
      cnn},
 };
 

@@ -10,6 +10,7 @@ static const char *const kUsage =
     "Trains a small classifier on Fashion-MNIST.\n"
     "  --model NAME    mlp or cnn (mlp)\n"
     "  --epochs N      passes over the training set (mlp: 5, cnn: 3)\n"
+    "  --seed N        seed of weights and order (8)\n"
     "  --threads N     threads of the engine (0: all)\n"
     "  --limit N       stop after N steps\n"
     "  --data DIR      directory with the IDX files, plain or gzip\n"
@@ -29,6 +30,7 @@ int options_parse(int argc, char **argv, options *o, int *status) {
   memset(o, 0, sizeof *o);
   o->model = model_find("mlp");
   o->epochs = -1;
+  o->seed = 8;
   o->device = "cpu";
   *status = 0;
   for (i = 1; i < argc; i += 2) {
@@ -52,6 +54,8 @@ int options_parse(int argc, char **argv, options *o, int *status) {
       o->plugin = value;
     } else if (good && (good = parse_number(value, &number)) && strcmp(name, "--epochs") == 0) {
       o->epochs = (int)number;
+    } else if (good && strcmp(name, "--seed") == 0) {
+      o->seed = (uint64_t)number;
     } else if (good && strcmp(name, "--threads") == 0) {
       o->threads = (int)number;
     } else if (good && strcmp(name, "--limit") == 0) {

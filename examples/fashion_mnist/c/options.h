@@ -10,6 +10,7 @@
 typedef struct options {
   const model_kind *model;
   int epochs;
+  uint64_t seed;
   int threads;        /* 0: all */
   int64_t limit;      /* stop after so many steps; 0: never */
   const char *data;   /* directory of the IDX files; NULL: where the library looks */

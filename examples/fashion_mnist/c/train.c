@@ -107,8 +107,7 @@ int main(int argc, char **argv) {
   settings.threads = o.threads;
   engine = dlcore_engine_open(&settings, &error);
   if (error == NULL && o.plugin != NULL) dlcore_engine_load_plugin(engine, o.plugin, &error);
-  if (error == NULL)
-    ctx = dlcore_context_open(engine, o.device, o.model->seed, /*flags=*/0, &error);
+  if (error == NULL) ctx = dlcore_context_open(engine, o.device, o.seed, /*flags=*/0, &error);
   if (error != NULL) {
     fprintf(stderr, "%s\n", dlcore_error_message(error));
     dlcore_error_release(error);
