@@ -10,7 +10,9 @@ from machine import BUSY, Load, thread_seconds
 from sides import Failed, Missing, library_bytes, peak_bytes, program, start_seconds
 from table import UNITS
 
-REST_S = 0.002  # between samples; again while threads of the side that was measured still spin for more work
+# Between samples, and again while threads of the side that was measured still spin for more work. Longer than the ticks
+# by which the time of a running thread is counted.
+REST_S = 0.012
 MAX_RESTS = 100
 SPINNING = 0.05  # share of a sample's time that the side that waits may use
 RELATIVE, ABSOLUTE = 1e-4, 1e-2  # by which checksums may differ
@@ -134,4 +136,5 @@ def row(build, workers, cpus, benchmark, plan):
         if numbers[key] is not None:
             numbers[key] /= UNITS[benchmark.unit]
     return {"name": benchmark.name, "unit": benchmark.unit, **numbers, "peer_name": peer, "bar": benchmark.bar,
-            "limit": benchmark.limit, "busy": plan.disturbed or others > BUSY}
+            "limit": benchmark.limit, "others": round(others, 3), "awake": plan.disturbed,
+            "busy": plan.disturbed or others > BUSY}

@@ -15,6 +15,7 @@ static dlcore_module *cnn(dlcore_context *ctx) {
   const int64_t image[] = {1, 28, 28}, three[] = {3}, two[] = {2};
   dlcore_conv2d_layer_options same; /* the result has the size of the image */
   dlcore_conv2d_layer_options_init(&same, sizeof same);
+  same.init = DLCORE_CONV2D_LAYER_INIT_HE_UNIFORM;
   same.auto_pad = DLCORE_CONV2D_LAYER_AUTO_PAD_SAME_UPPER;
   dlcore_module *layers[] = {dlcore_unflatten_layer(ctx, /*axis=*/1, image, 3),
                              dlcore_conv2d_layer_ex(ctx, 1, 32, three, 1, &same),
@@ -31,8 +32,8 @@ static dlcore_module *cnn(dlcore_context *ctx) {
 }
 
 static const model_kind kModels[] = {
-    {"mlp", "784-256-128-10, Adam 1e-3, batch 64", "fashion.safetensors", 5, mlp},
-    {"cnn", "conv 32, pool, conv 64, pool, 128, 10, Adam 1e-3, batch 64", "cnn.safetensors", 3,
+    {"mlp", "784-256-128-10, Adam 1e-3, batch 64", "fashion.safetensors", 5, 8, mlp},
+    {"cnn", "conv 32, pool, conv 64, pool, 128, 10, Adam 1e-3, batch 64", "cnn.safetensors", 3, 1,
      cnn},
 };
 

@@ -8,6 +8,7 @@
 typedef struct model_kind {
   const char *name, *description, *file;
   int epochs;
+  uint64_t seed;
   dlcore_module *(*make)(dlcore_context *ctx);
 } model_kind;
 

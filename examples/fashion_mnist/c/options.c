@@ -10,7 +10,7 @@ static const char *const kUsage =
     "Trains a small classifier on Fashion-MNIST.\n"
     "  --model NAME    mlp or cnn (mlp)\n"
     "  --epochs N      passes over the training set (mlp: 5, cnn: 3)\n"
-    "  --seed N        seed of weights and order (8)\n"
+    "  --seed N        seed of weights and order (the model's)\n"
     "  --threads N     threads of the engine (0: all)\n"
     "  --limit N       stop after N steps\n"
     "  --data DIR      directory with the IDX files, plain or gzip\n"
@@ -26,11 +26,10 @@ static int parse_number(const char *text, int64_t *value) {
 }
 
 int options_parse(int argc, char **argv, options *o, int *status) {
-  int i;
+  int i, seed_given = 0;
   memset(o, 0, sizeof *o);
   o->model = model_find("mlp");
   o->epochs = -1;
-  o->seed = 8;
   o->device = "cpu";
   *status = 0;
   for (i = 1; i < argc; i += 2) {
@@ -56,6 +55,7 @@ int options_parse(int argc, char **argv, options *o, int *status) {
       o->epochs = (int)number;
     } else if (good && strcmp(name, "--seed") == 0) {
       o->seed = (uint64_t)number;
+      seed_given = 1;
     } else if (good && strcmp(name, "--threads") == 0) {
       o->threads = (int)number;
     } else if (good && strcmp(name, "--limit") == 0) {
@@ -71,5 +71,6 @@ int options_parse(int argc, char **argv, options *o, int *status) {
     }
   }
   if (o->epochs < 0) o->epochs = o->model->epochs;
+  if (!seed_given) o->seed = o->model->seed;
   return 1;
 }

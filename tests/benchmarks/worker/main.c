@@ -20,7 +20,8 @@ enum { kLine = 256, kCheckedTurns = 3 };
 
 static const benchmark *const kGroups[] = {kCallBenchmarks, kMatrixBenchmarks, kMemoryBenchmarks,
                                            kTrainingBenchmarks, kInferenceBenchmarks};
-static const char *const kIsaNames[] = {"", "baseline", "AVX2", "AVX-512"};
+static const char *const kIsaNames[] = {"", "baseline", "AVX2", "AVX-512",
+                                       "AVX-512 with BF16"};
 
 double seconds_now(void) {
   struct timespec t;
@@ -173,7 +174,7 @@ int main(int argc, char **argv) {
   memset(&statistics, 0, sizeof statistics);
   statistics.struct_size = sizeof statistics;
   dlcore_engine_get_statistics(p.s.engine, &statistics);
-  printf("{\"isa\": \"%s\", \"threads\": %d, \"version\": \"%s\"}\n", kIsaNames[statistics.isa & 3],
+  printf("{\"isa\": \"%s\", \"threads\": %d, \"version\": \"%s\"}\n", kIsaNames[statistics.isa <= 4 ? statistics.isa : 0],
          (int)statistics.threads, dlcore_build_info());
   fflush(stdout);
   while (fgets(line, sizeof line, stdin) != NULL) {
