@@ -64,7 +64,7 @@ typedef void (*dlcore_deallocate_fn)(void *user_data, void *address, uint64_t by
  * it.
  *   destroy   runs exactly once with user_data: when the last object of the engine is released and
  *             all memory is back, on the thread that does that; when opening fails, at once
- * Errors: those of dlcore_engine_open, INVALID_ARGUMENT (a function is missing). Since 0.2. */
+ * Errors: those of dlcore_engine_open, INVALID_ARGUMENT (a function is missing). */
 DLCORE_API DLCORE_HANDLE dlcore_engine *dlcore_engine_open_with_allocator(
     DLCORE_NULLABLE const dlcore_engine_options *options, dlcore_allocate_fn allocate,
     dlcore_deallocate_fn deallocate, DLCORE_NULLABLE void *user_data,
