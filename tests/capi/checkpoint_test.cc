@@ -153,8 +153,7 @@ TEST_F(Checkpoint, ATrainingGoesOnWithEveryBit) {
       for (const int64_t prefetch : {0, 3}) {
         dlcore_engine* const old_engine = engine_;
         dlcore_context* const old = ctx_;
-        dlcore_engine_options options;
-        dlcore_engine_options_init(&options, sizeof options);
+        dlcore_engine_options options = engine_options();
         options.threads = 1 + static_cast<int32_t>(prefetch);
         engine_ = dlcore_engine_open(&options, nullptr);
         ctx_ = open(99);

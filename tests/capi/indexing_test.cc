@@ -35,8 +35,7 @@ class Indexing : public ModuleTest {
   Doubles on_any_threads(const std::function<dlcore_tensor*()>& make) {
     Doubles first;
     for (const int32_t threads : {1, 2, 3}) {
-      dlcore_engine_options options;
-      dlcore_engine_options_init(&options, sizeof options);
+      dlcore_engine_options options = engine_options();
       options.threads = threads;
       dlcore_engine* engine = dlcore_engine_open(&options, nullptr);
       dlcore_context* previous =
