@@ -81,7 +81,7 @@ class Soak : public ::testing::Test {
   // second higher, by at least half of all cycles together.
   void expect_plateau(const char* what, const std::function<void()>& cycle) {
     const int n = cycles();
-    for (int i = 0; i < n / 10; ++i) cycle();  // pools, caches and the heap find their size
+    for (int i = 0; i < n; ++i) cycle();  // pools, caches and the heap find their size
     int64_t first = 0, second = 0;
     for (int i = 0; i < n; ++i) {
       cycle();

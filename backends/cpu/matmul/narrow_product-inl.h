@@ -65,6 +65,7 @@ struct ColumnSums {
   using T = hn::TFromD<D>;
   hn::Vec<D> acc[kTileRows];
 
+  HWY_INLINE ColumnSums() {}  // an implicit one would be compiled for the baseline
   HWY_INLINE void clear(D d) {
 #pragma GCC unroll 16
     for (int64_t r = 0; r < kTileRows; ++r) acc[r] = hn::Zero(d);
