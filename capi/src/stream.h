@@ -26,7 +26,7 @@ inline ReadFunction reader(dlcore_read_fn read, void* user_data, const char* cal
   return [=](std::span<std::byte> into) -> size_t {
     const int64_t n = read(user_data, into.data(), into.size());
     if (n >= 0) return static_cast<size_t>(n);
-    const int64_t code = n == INT64_MIN ? DLCORE_UNKNOWN : -n;
+    const int64_t code = n == INT64_MIN ? int64_t{DLCORE_UNKNOWN} : -n;
     fail(is_error(code) ? static_cast<dlcore_status>(code) : DLCORE_UNKNOWN,
          "{}: the read function returned {}", call, n);
   };
