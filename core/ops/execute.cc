@@ -41,7 +41,7 @@ class Launch {
     inputs_.push_back(dlcore_operand{});
     dlcore_operand& o = inputs_.back();
     if (tensor == nullptr) return;
-    o = operand(*tensor);
+    o = operand_of(*tensor);
     if (!broadcasts || same_shape(*tensor, broadcast_shape)) return;
     // Axes of size 1 and axes that are missing in front repeat: their stride is 0.
     const size_t missing = broadcast_shape.size() - tensor->rank;
@@ -58,7 +58,7 @@ class Launch {
     for (int64_t d : broadcast_shape) o.count *= d;
   }
   void add_output(Tensor& tensor) {
-    outputs_.push_back(operand(tensor));
+    outputs_.push_back(operand_of(tensor));
     out_tensors_.push_back(&tensor);
   }
 
@@ -98,16 +98,6 @@ class Launch {
     o.count = 1;
     for (int64_t d : view.shape) o.count *= d;
   }
-  static dlcore_operand operand(const Tensor& t) {
-    dlcore_operand o;
-    o.data = t.data;
-    o.shape = t.sizes;
-    o.strides = t.sizes + t.rank;
-    o.count = t.count;
-    o.dtype = t.dtype;
-    o.rank = t.rank;
-    return o;
-  }
   static bool same_shape(const Tensor& t, std::span<const int64_t> shape) {
     return t.rank == shape.size() && std::memcmp(t.sizes, shape.data(), shape.size_bytes()) == 0;
   }
@@ -146,7 +136,7 @@ class Launch {
       Tensor* from[] = {view.get()};
       Tensor* to[] = {dense.get()};
       launch_into(ctx_, *ctx_.engine().ops().find(kCopy), from, {}, to);
-      inputs_[i] = operand(*dense);
+      inputs_[i] = operand_of(*dense);
       tensors_[i] = dense.get();
       held_.push_back(std::move(dense));
     }

@@ -33,21 +33,10 @@ bool alike(const Tensor& x, const Tensor& y) {
          y.data != nullptr && std::memcmp(y.sizes, x.sizes, 2 * sizeof(int64_t) * x.rank) == 0;
 }
 
-dlcore_operand operand(const Tensor& like, const void* data) {
-  dlcore_operand o;
-  o.data = const_cast<void*>(data);
-  o.shape = like.sizes;
-  o.strides = like.sizes + like.rank;
-  o.count = like.count;
-  o.dtype = like.dtype;
-  o.rank = like.rank;
-  return o;
-}
-
 TensorRef launch(Context& ctx, const OpDef& op, const dlcore_kernel& kernel, const Tensor& like,
                  std::span<const dlcore_operand> inputs) {
   TensorRef y = new_like(ctx, like);
-  const dlcore_operand output = operand(*y, y->data);
+  const dlcore_operand output = operand_of(*y);
   dlcore_failure failure;
   clear(failure);
   dlcore_launch l;
@@ -81,7 +70,7 @@ bool plain_call(Context& ctx, const OpDef& op, std::span<Tensor* const> inputs, 
     if (t == nullptr || !op.inputs[i].promotes || !contains(op.inputs[i].dtypes, x.dtype))
       return false;
     if (i > 0 && !alike(x, *t)) return false;
-    operands[i] = operand(x, t->data);
+    operands[i] = operand_of(*t);
   }
   const bool recorded = needs_history(ctx, op, 0, inputs);
   if (recorded && op.vjp == nullptr) return false;
@@ -107,14 +96,15 @@ bool plain_scalar_call(Context& ctx, const OpDef& op, Tensor& x, Dtype kind, con
   const size_t width = dtype_bytes(x.dtype);
   convert_scalar(scalar, kind, x.dtype, elements);
   static constexpr int64_t kNoStrides[DLCORE_MAX_RANK] = {};
-  dlcore_operand repeated = operand(x, elements);
+  dlcore_operand repeated = operand_of(x);
+  repeated.data = elements;
   const auto count = static_cast<size_t>(x.count);
   if (count * width <= sizeof elements) {
     for (size_t i = 1; i < count; ++i) std::memcpy(elements + i * width, elements, width);
   } else {
     repeated.strides = kNoStrides;
   }
-  const dlcore_operand tensor = operand(x, x.data);
+  const dlcore_operand tensor = operand_of(x);
   const dlcore_operand operands[] = {scalar_first ? repeated : tensor,
                                      scalar_first ? tensor : repeated};
   output = launch(ctx, op, *kernel, x, operands);
