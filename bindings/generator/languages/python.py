@@ -21,14 +21,14 @@ def generate(api, raw):
     entries = [entry for entry in catalogue.load(raw) if not entry.raw.get("hidden")]
     of = {family: [entry for entry in entries if entry.family == family] for family in ("op", "layer", "optimizer")}
     return {
-        f"{DIRECTORY}/generated/dlcore.i": _render("dlcore.i.j2", **_interface(api)),
-        f"{DIRECTORY}/dlcore/_codes.py": _render("codes.py.j2", codes=_codes(api)),
-        f"{DIRECTORY}/dlcore/_ops.py": _render("ops.py.j2", entries=of["op"], is_method=_is_method, body=_op_body),
+        f"{DIRECTORY}/generated/dlcore.i": _render("python/dlcore.i.j2", **_interface(api)),
+        f"{DIRECTORY}/dlcore/_codes.py": _render("python/codes.py.j2", codes=_codes(api)),
+        f"{DIRECTORY}/dlcore/_ops.py": _render("python/ops.py.j2", entries=of["op"], is_method=_is_method, body=_op_body),
         f"{DIRECTORY}/dlcore/_layers.py": _render(
-            "classes.py.j2", family="layer", module="_module", base="Module", imports="Module",
+            "python/classes.py.j2", family="layer", module="_module", base="Module", imports="Module",
             entries=of["layer"], body=_layer_body),
         f"{DIRECTORY}/dlcore/_optimizers.py": _render(
-            "classes.py.j2", family="optimizer", module="_optimizer", base="Optimizer", imports="Optimizer, Variable",
+            "python/classes.py.j2", family="optimizer", module="_optimizer", base="Optimizer", imports="Optimizer, Variable",
             entries=of["optimizer"], body=_optimizer_body),
     }
 
