@@ -179,6 +179,11 @@ dlcore_status dlcore_engine_get_statistics(const dlcore_engine* engine,
   });
 }
 
+int64_t dlcore_engine_collect(dlcore_engine* engine) {
+  Engine* e = live<Engine>(engine);
+  return e == nullptr ? -1 : e->deferred().run();
+}
+
 void dlcore_engine_trim(dlcore_engine* engine) {
   Engine* e = live<Engine>(engine);
   for (int64_t i = 0; e != nullptr && i < e->device_count(); ++i) {

@@ -40,6 +40,33 @@ dlcore_module* dlcore_module_create(dlcore_context* ctx, int32_t layer,
   });
 }
 
+dlcore_module* dlcore_module_define(dlcore_context* ctx, const char* kind,
+                                    dlcore_module* const* children, int64_t n_children,
+                                    const char* names, dlcore_variable* const* variables,
+                                    int64_t n_variables, dlcore_module_callback forward,
+                                    void* user_data, void (*destroy)(void*)) {
+  bool taken = false;  // by the layer, which from then on destroys it
+  dlcore_module* made = object_call<dlcore_module>(ctx, [&](Context& c) {
+    constexpr const char* kCall = "module_define";
+    const std::string name = need_text(kind, kCall, "kind");
+    need_pointer(reinterpret_cast<const void*>(forward), kCall, "forward");
+    const int64_t n = need_count(n_children, children, kCall, "children");
+    const int64_t m = need_count(n_variables, variables, kCall, "variables");
+    std::vector<Module*> modules;
+    for (int64_t i = 0; i < n; ++i) modules.push_back(&need<Module>(children[i], kCall, "a child"));
+    std::vector<Variable*> own;
+    for (int64_t i = 0; i < m; ++i) own.push_back(&need_variable(c, variables[i], kCall));
+    const auto layer = std::make_shared<CustomLayer>(c, name, forward);
+    layer->set_names(names == nullptr ? "" : names, modules.size(), own);
+    Ref<Module> module = make_ref<Module>(c, layer, modules, own);
+    layer->take(user_data, destroy);
+    taken = true;
+    return module;
+  });
+  if (!taken && destroy != nullptr) destroy(user_data);
+  return made;
+}
+
 void dlcore_module_retain(dlcore_module* module) { retain<Module>(module); }
 void dlcore_module_release(dlcore_module* module) { release<Module>(module); }
 

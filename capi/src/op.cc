@@ -194,6 +194,7 @@ dlcore_status dlcore_op_register(dlcore_context* ctx, const char* name, int32_t 
     if (c.engine().ops().find(op->name) != nullptr) {
       fail(DLCORE_ALREADY_EXISTS, "op_register: '{}' is a built-in op", op->name);
     }
+    op->manual = c.manual();
     op->infer = infer;
     op->forward = forward;
     op->backward = backward;

@@ -10,9 +10,14 @@
 namespace dlcore {
 namespace {
 
+// What a plug-in is given. It may keep it as long as one of its devices, which the engine owns.
 struct Host {
+  Host(Engine& e, std::string n) : engine(e), name(std::move(n)) {}
+
   Engine& engine;
+  const std::string name;
   Error refusal{DLCORE_OK, ""};  // why the last device was not added
+  dlcore_host_api api;
 };
 
 int32_t op_number(void* host, const char* name) {
@@ -53,7 +58,10 @@ dlcore_status add_device(void* opaque, const dlcore_device_api* device) {
   }
 }
 
-void log_nothing(void*, int32_t, const char*) {}
+void log(void* self, int32_t level, const char* message) {
+  const auto* host = static_cast<Host*>(self);
+  host->engine.log().write(level, host->name, message == nullptr ? "" : message);
+}
 
 }  // namespace
 
@@ -70,21 +78,22 @@ void load_plugin(Engine& engine, const std::string& path) {
     fail(DLCORE_FAILED_PRECONDITION, "engine_load_plugin: '{}' exports no dlcore_plugin_init",
          path);
   }
-  Host host{engine};
-  dlcore_host_api api;
+  const auto host = std::make_shared<Host>(engine, path.substr(path.rfind('/') + 1));
+  engine.keep(host);
+  dlcore_host_api& api = host->api;
   std::memset(&api, 0, sizeof api);
   api.struct_size = sizeof api;
   api.abi = DLCORE_PLUGIN_ABI;
   api.library_version = DLCORE_VERSION;
-  api.host = &host;
+  api.host = host.get();
   api.op_number = op_number;
   api.add_device = add_device;
-  api.log = log_nothing;
+  api.log = log;
   dlcore_failure failure = empty_failure();
   const dlcore_status status = init(&api, &failure);
   if (status == DLCORE_OK) return;
-  if (host.refusal.code != DLCORE_OK)
-    fail(host.refusal.code, "engine_load_plugin: {}", host.refusal.message);
+  if (host->refusal.code != DLCORE_OK)
+    fail(host->refusal.code, "engine_load_plugin: {}", host->refusal.message);
   check_device(status, failure, "engine_load_plugin");
 }
 

@@ -77,7 +77,7 @@ void Context::tell_queue(DeviceQueue& queue) {
   static constexpr int32_t kNever = 0;
   if (api.queue_set_stop != nullptr) {
     api.queue_set_stop(api.self, queue.handle,
-                       unstoppable_ ? &kNever : reinterpret_cast<const int32_t*>(&stop_));
+                       unstoppable_ ? &kNever : reinterpret_cast<const int32_t*>(stop_));
   }
   if (api.queue_set_deadline != nullptr) {
     const std::chrono::nanoseconds at = deadline_.time_since_epoch();
@@ -145,8 +145,8 @@ void Context::set_deadline(int64_t milliseconds) {
 
 void Context::check_stop_slow() {
   if (unstoppable_) return;
-  if (stop_.load(std::memory_order_relaxed) == 1) {
-    stop_.store(0, std::memory_order_relaxed);
+  if (stop_->load(std::memory_order_relaxed) == 1) {
+    stop_->store(0, std::memory_order_relaxed);
     fail(DLCORE_CANCELLED, "cancelled");
   }
   if (has_deadline_ && std::chrono::steady_clock::now() >= deadline_) {
@@ -193,6 +193,11 @@ void Context::inherit(Context& parent) {
   levels = parent.levels;
   inherited_levels = depth();
   generator_ = Ref<Variable>(&parent.generator());
+  stop_ = parent.stop_;
+  has_deadline_ = parent.has_deadline_;
+  deadline_ = parent.deadline_;
+  unstoppable_ = parent.unstoppable_;
+  tell_queues();
 }
 
 Tensor* Context::give(TensorRef tensor) {

@@ -63,7 +63,7 @@ class Context : public Handle {
   void note_intruder() { intruded_.store(true, std::memory_order_relaxed); }
   // Turns an intrusion or a cancellation into the sticky error.
   void take_notices() {
-    if (intruded_.load(std::memory_order_relaxed) || stop_.load(std::memory_order_relaxed) != 0 ||
+    if (intruded_.load(std::memory_order_relaxed) || stop_->load(std::memory_order_relaxed) != 0 ||
         has_deadline_) {
       take_notices_slow();
     }
@@ -78,11 +78,12 @@ class Context : public Handle {
   std::shared_ptr<const Error> take_error() { return std::exchange(error_, nullptr); }
 
   // ---- Cancellation.
-  void cancel() { stop_.store(1, std::memory_order_relaxed); }
+  // A child is cancelled with the context whose call it serves.
+  void cancel() { stop_->store(1, std::memory_order_relaxed); }
   void set_deadline(int64_t milliseconds);
   // Throws CANCELLED or DEADLINE_EXCEEDED when one is due; called between kernels.
   void check_stop() {
-    if (stop_.load(std::memory_order_relaxed) != 0 || has_deadline_) check_stop_slow();
+    if (stop_->load(std::memory_order_relaxed) != 0 || has_deadline_) check_stop_slow();
   }
   // Nothing is cancelled in the rest of a block: what it changes, it changes wholly.
   class Unstoppable {
@@ -173,7 +174,8 @@ class Context : public Handle {
   uint64_t flags_;
   std::atomic<uint32_t> busy_{0};
   std::atomic<bool> intruded_{false};
-  std::atomic<int32_t> stop_{0};  // 1: cancelled, 2: past its deadline
+  std::atomic<int32_t> own_stop_{0};         // 1: cancelled
+  std::atomic<int32_t>* stop_ = &own_stop_;  // of a child: that of its outermost parent
   bool has_deadline_ = false;
   bool unstoppable_ = false;
   std::chrono::steady_clock::time_point deadline_;

@@ -40,6 +40,12 @@ void Engine::shut_down() {
     for (Background* work : background_) work->stop();
   }
   threads_->stop();
+  log_.close();
+}
+
+void Engine::keep(std::shared_ptr<void> object) {
+  std::lock_guard<Mutex> guard(lock_);
+  kept_.push_back(std::move(object));
 }
 
 bool Engine::add_background(Background& work) {

@@ -13,6 +13,8 @@
 #include "core/base/mutex.h"
 #include "core/base/thread_pool.h"
 #include "core/device/device.h"
+#include "core/engine/deferred.h"
+#include "core/engine/log_ring.h"
 #include "core/ops/registry.h"
 #include "dlcore/engine.h"
 
@@ -111,6 +113,11 @@ class Engine : public Handle {
   const OpTable& ops() const { return ops_; }
   CustomOps& custom_ops() { return *custom_ops_; }
 
+  LogRing& log() { return log_; }
+  Deferred& deferred() { return deferred_; }
+  // Keeps something alive as long as the engine.
+  void keep(std::shared_ptr<void> object);
+
   uint64_t next_capture_number() { return captures_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   // Objects of each type that are alive, for the statistics.
@@ -123,6 +130,8 @@ class Engine : public Handle {
   static void end_orphanage(TensorPool* pool);
 
   std::atomic<bool> open_{true};
+  LogRing log_;  // with what follows the last to go
+  std::vector<std::shared_ptr<void>> kept_;
   std::atomic<uint64_t> captures_{0};
   OpTable ops_;
   std::unique_ptr<ThreadPool> threads_;
@@ -132,6 +141,7 @@ class Engine : public Handle {
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<TensorPool*> leased_, orphans_;
   std::unique_ptr<CustomOps> custom_ops_;
+  Deferred deferred_;
   Mutex background_lock_;
   std::vector<Background*> background_;
 };

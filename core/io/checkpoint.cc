@@ -253,6 +253,7 @@ void Checkpoint::load(Context& ctx, const Safetensors& file, const std::string& 
   }
   for (size_t i = 0; i < loaders_.size(); ++i) loaders_[i].object->restore(positions[i]);
   texts_ = std::move(texts);
+  if (!warning.empty()) ctx.engine().log().write(DLCORE_LOG_WARNING, "checkpoint", warning);
   warning_ = std::move(warning);
 }
 

@@ -45,6 +45,7 @@ class LayerCall {
   // whoever locks them together, or as updates of the graph while capturing.
   void assign(size_t first, std::span<const Value> values) const;
   size_t child_count() const;
+  Module& module() const { return module_; }
   Value call_child(size_t i, const Value& x) const;
 
  private:

@@ -83,17 +83,42 @@ Module::Module(Context& ctx, const LayerDef& layer, std::span<Module* const> chi
     checked_count(shape, spec.dtype);
     variable_count_ += present_.back() ? 1 : 0;
   }
+  take_children(children);
+  number_ = ctx.next_module_number();
+}
+
+Module::Module(Context& ctx, std::shared_ptr<const CustomLayer> layer,
+               std::span<Module* const> children, std::span<Variable* const> variables)
+    : layer_(layer->def()),
+      present_(variables.size(), true),
+      variable_count_(static_cast<int64_t>(variables.size())),
+      seed_(ctx.seed()),
+      counted_(ctx.engine(), ctx.engine().live.modules),
+      custom_(std::move(layer)) {
+  for (Variable* variable : variables) variables_.emplace_back(Ref<Variable>(variable));
+  take_children(children);
+  number_ = ctx.next_module_number();
+}
+
+void Module::take_children(std::span<Module* const> children) {
   for (Module* child : children) {
     children_.emplace_back(Ref<Module>(child));
     variable_count_ += child->variable_count_;
     height_ = std::max(height_, child->height_ + 1);
   }
   if (height_ > kMaxHeight) {
-    invalid("{}: modules are nested {} deep, expected at most {}", layer.function, height_,
+    invalid("{}: modules are nested {} deep, expected at most {}", layer_.function, height_,
             kMaxHeight);
   }
   adopt_children();
-  number_ = ctx.next_module_number();
+}
+
+std::string Module::child_name(size_t i) const {
+  return custom_ && !custom_->child_names().empty() ? custom_->child_names()[i] : std::to_string(i);
+}
+
+const char* Module::variable_name(size_t i) const {
+  return custom_ ? variables_[i]->name().c_str() : layer_.variables[i].name;
 }
 
 void Module::adopt_children() {
@@ -136,7 +161,8 @@ Module::Module(Context& ctx, const Module& of, std::span<const TensorRef> values
       training_(false),
       seed_(of.seed_),
       number_(of.number_),
-      counted_(ctx.engine(), ctx.engine().live.modules) {
+      counted_(ctx.engine(), ctx.engine().live.modules),
+      custom_(of.custom_) {
   attrs_.append(of.attrs_.span());
   for (const Lent<Variable>& variable : of.variables_) {
     if (!variable) {
@@ -170,7 +196,7 @@ void Module::resolve() {
 
 void Module::make_variables(uint64_t seed, int64_t number, const std::string& prefix) {
   if (resolved_.load(std::memory_order_relaxed)) return;
-  std::vector<Lent<Variable>> made;
+  std::vector<Lent<Variable>> made;  // those of a custom layer are there from the start
   for (size_t i = 0; i < specs_.size(); ++i) {
     if (!present_[i]) {
       made.emplace_back();
@@ -186,9 +212,9 @@ void Module::make_variables(uint64_t seed, int64_t number, const std::string& pr
                                          specs_[i].shape, initial, described.trainable));
   }
   for (size_t i = 0; i < children_.size(); ++i) {
-    children_[i]->make_variables(seed, number, joined(prefix, std::to_string(i)));
+    children_[i]->make_variables(seed, number, joined(prefix, child_name(i)));
   }
-  variables_ = std::move(made);
+  if (!custom_) variables_ = std::move(made);
   resolved_.store(true, std::memory_order_release);
 }
 
@@ -222,11 +248,11 @@ bool Module::set_training(bool on) {
 void Module::list(const std::string& prefix, std::vector<Entry>& entries) const {
   for (size_t i = 0; i < variables_.size(); ++i) {
     if (present_[i]) {
-      entries.push_back({joined(prefix, layer_.variables[i].name), variables_[i].get()});
+      entries.push_back({joined(prefix, variable_name(i)), variables_[i].get()});
     }
   }
   for (size_t i = 0; i < children_.size(); ++i) {
-    children_[i]->list(joined(prefix, std::to_string(i)), entries);
+    children_[i]->list(joined(prefix, child_name(i)), entries);
   }
 }
 

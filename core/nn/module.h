@@ -14,6 +14,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/lent.h"
 #include "core/io/named_variables.h"
+#include "core/nn/custom_layer.h"
 #include "core/nn/layer.h"
 #include "core/ops/attrs.h"
 #include "core/tensor/variable.h"
@@ -26,12 +27,16 @@ class Module : public ObjectHandle {
 
   Module(Context& ctx, const LayerDef& layer, std::span<Module* const> children,
          std::span<const int64_t> attrs);
+  // One whose layer the program defines, with variables of its own.
+  Module(Context& ctx, std::shared_ptr<const CustomLayer> layer, std::span<Module* const> children,
+         std::span<Variable* const> variables);
   // A snapshot: the tree of `of` with `values`, those of its variables at some moment, in their
   // order. It never changes and always runs in inference mode.
   Module(Context& ctx, const Module& of, std::span<const TensorRef> values);
   ~Module();
 
   const LayerDef& layer() const { return layer_; }
+  const CustomLayer& custom() const { return *custom_; }
   AttrReader attrs() const { return {attr_defs(layer_), attrs_.span()}; }
   Engine& engine() const { return counted_.engine(); }
 
@@ -64,7 +69,10 @@ class Module : public ObjectHandle {
   void load(Context& ctx, const Safetensors& file, const std::string& source);
 
  private:
+  void take_children(std::span<Module* const> children);
   void adopt_children();
+  std::string child_name(size_t i) const;
+  const char* variable_name(size_t i) const;
   void resolve();
   void make_variables(uint64_t seed, int64_t number, const std::string& prefix);
   void list(const std::string& prefix, std::vector<Entry>& entries) const;
@@ -84,6 +92,7 @@ class Module : public ObjectHandle {
   uint64_t seed_;
   int64_t number_ = 0;
   Counted counted_;
+  std::shared_ptr<const CustomLayer> custom_;  // nullptr for a layer of the catalogue
 };
 
 }  // namespace dlcore

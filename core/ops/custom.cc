@@ -2,64 +2,19 @@
 #include "core/ops/custom.h"
 
 #include "core/graph/capture.h"
+#include "core/ops/callback.h"
 #include "core/ops/dispatch.h"
-#include "core/ops/op_call.h"
 
 namespace dlcore {
 namespace {
 
-// What the callback may look at is the program's while it runs.
-template <class Fn>
-void lend(OpCall& call, Fn&& fn) {
-  for (auto* list : {&call.inputs, &call.outputs, &call.gradients}) {
-    for (TensorRef& t : *list) {
-      if (t && !(call.phase == OpCall::Phase::kForward && list == &call.outputs)) fn(*t);
-    }
-  }
+void run(Context& ctx, const CustomOp& op, const char* what, dlcore_op_callback callback,
+         OpCall& call) {
+  run_callback(ctx, op.manual, op.name, what, call,
+               [&](dlcore_context* child, dlcore_op_call* handle) {
+                 return callback(op.user_data, child, handle);
+               });
 }
-
-// Runs a callback on a child context: it inherits device and modes, has an error of its own, which
-// becomes the cause of the caller's.
-void run_callback(Context& ctx, const CustomOp& op, const char* what, dlcore_op_callback callback,
-                  OpCall& call) {
-  Ref<Context> child =
-      make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
-  child->inherit(ctx);
-  std::swap(child->capture, ctx.capture);  // its calls are captured like the caller's
-  call.child = child.get();
-  child->retain();
-  child->give_to_program();
-  lend(call, [](Tensor& t) {
-    t.retain();
-    t.give_to_program();
-  });
-  const dlcore_status status =
-      callback(op.user_data, reinterpret_cast<dlcore_context*>(child.get()),
-               reinterpret_cast<dlcore_op_call*>(&call));
-  lend(call, [](Tensor& t) { t.program_release(); });
-  std::swap(child->capture, ctx.capture);
-  call.child = nullptr;
-  std::shared_ptr<const Error> cause = child->take_error();
-  child->program_release();
-  if (status == DLCORE_OK && cause == nullptr) return;
-  const dlcore_status code = cause != nullptr ? cause->code : status;
-  Error error(
-      code, fmt::format("{}: its {} callback failed with {}{}{}", op.name, what,
-                        dlcore_status_name(code), cause ? ": " : "", cause ? cause->message : ""));
-  error.cause = std::move(cause);
-  throw error;
-}
-
-class CallGuard {
- public:
-  CallGuard() : call_(make_ref<OpCall>()) {}
-  ~CallGuard() { call_->close(); }
-  OpCall& operator*() { return *call_; }
-  OpCall* operator->() { return call_.get(); }
-
- private:
-  Ref<OpCall> call_;
-};
 
 }  // namespace
 
@@ -113,7 +68,7 @@ void custom_infer(Context& ctx, const CustomOp& op, std::span<const TensorType> 
   call->attrs.assign(attrs.begin(), attrs.end());
   call->output_types.resize(outputs.size());
   call->phase = OpCall::Phase::kInfer;
-  run_callback(ctx, op, "infer", op.infer, *call);
+  run(ctx, op, "infer", op.infer, *call);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!is_dtype(call->output_types[i].dtype)) {
       fail(DLCORE_FAILED_PRECONDITION, "{}: its infer callback set no type for output {}", op.name,
@@ -133,7 +88,7 @@ void custom_forward(Context& ctx, const CustomOp& op, std::span<Tensor* const> i
   call->phase = OpCall::Phase::kForward;
   ModeGuard modes(ctx);
   ctx.recording = false;
-  run_callback(ctx, op, "forward", op.forward, *call);
+  run(ctx, op, "forward", op.forward, *call);
   for (size_t i = 0; i < types.size(); ++i) {
     const TensorRef& made = call->outputs[i];
     if (!made)
@@ -164,7 +119,7 @@ void custom_backward(const CustomOp& op, Vjp& rule) {
   for (int64_t word : rule.attrs.words()) call->attrs.push_back(word);
   call->input_gradients.resize(call->inputs.size());
   call->phase = OpCall::Phase::kBackward;
-  run_callback(ctx, op, "backward", op.backward, *call);
+  run(ctx, op, "backward", op.backward, *call);
   for (int i = 0; i < rule.input_count(); ++i) {
     TensorRef& gradient = call->input_gradients[static_cast<size_t>(i)];
     if (!rule.needs(i) || !gradient) continue;

@@ -21,6 +21,7 @@ class CustomOp {
   dlcore_op_callback infer = nullptr;
   dlcore_op_callback forward = nullptr;
   dlcore_op_callback backward = nullptr;
+  bool manual = false;  // the context of its callbacks
   void* user_data = nullptr;
   void (*destroy)(void*) = nullptr;
 

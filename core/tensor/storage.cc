@@ -21,8 +21,17 @@ Storage* Storage::allocate(Device& device, uint64_t bytes) {
   }
 }
 
+Storage* Storage::borrow(Device& device, void* data, uint64_t bytes,
+                         std::function<void()> release) {
+  auto* storage = new Storage(device, data, bytes);
+  storage->give_back_ = std::move(release);
+  return storage;
+}
+
 Storage::~Storage() {
-  if (uses_) {
+  if (give_back_) {
+    give_back_();
+  } else if (uses_) {
     device_.free_block(data_, bytes_, std::move(uses_->all));
   } else {
     device_.allocator().deallocate(data_, bytes_);

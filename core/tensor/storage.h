@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace dlcore {
 class Storage {
  public:
   static Storage* allocate(Device& device, uint64_t bytes);
+  // Memory of another library, which is only read: `release` gives it back at the end.
+  static Storage* borrow(Device& device, void* data, uint64_t bytes, std::function<void()> release);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -22,7 +25,8 @@ class Storage {
   void release() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
+  // Nobody else sees the memory: it may be written to.
+  bool unique() const { return references_.load(std::memory_order_acquire) == 1 && !give_back_; }
 
   Device& device() const { return device_; }
   void* data() const { return data_; }
@@ -51,7 +55,8 @@ class Storage {
   Device& device_;
   void* data_;
   uint64_t bytes_;
-  std::unique_ptr<Uses> uses_;  // of asynchronous devices only
+  std::unique_ptr<Uses> uses_;       // of asynchronous devices only
+  std::function<void()> give_back_;  // of borrowed memory only
 };
 
 }  // namespace dlcore

@@ -149,6 +149,25 @@ TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape,
   return view;
 }
 
+TensorRef new_over(Context& ctx, Storage* storage, Dtype dtype, std::span<const int64_t> shape,
+                   std::span<const int64_t> strides, void* first) {
+  TensorRef tensor;
+  try {
+    tensor = new_slot(ctx, storage->device(), dtype);
+    tensor->set_sizes(shape);
+  } catch (...) {
+    storage->release();
+    throw;
+  }
+  if (!strides.empty())
+    std::memcpy(tensor->mutable_strides(), strides.data(), strides.size_bytes());
+  tensor->count = 1;
+  for (int64_t d : shape) tensor->count *= d;
+  tensor->data = first;
+  tensor->storage = storage;
+  return tensor;
+}
+
 TensorRef new_alias(Context& ctx, Tensor& source) {
   if (source.data == nullptr) {  // abstract
     TensorRef alias = new_abstract(ctx, *source.device, source.dtype, source.dims(), source.weak);

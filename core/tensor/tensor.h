@@ -101,6 +101,9 @@ TensorRef new_weak(Context& ctx, Dtype dtype, const void* element);
 // Shares the elements of `source`; `offset` counts elements from its first.
 TensorRef new_view(Context& ctx, Tensor& source, std::span<const int64_t> shape,
                    std::span<const int64_t> strides, int64_t offset);
+// Sees elements of `storage`, a reference to which it takes over, from `first` on.
+TensorRef new_over(Context& ctx, Storage* storage, Dtype dtype, std::span<const int64_t> shape,
+                   std::span<const int64_t> strides, void* first);
 // The same value without history: what a node may keep of its own output without keeping itself
 // alive.
 TensorRef new_alias(Context& ctx, Tensor& source);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "device.h"
+#include "dlcore/log.h"
 
 using namespace host2;
 
@@ -20,6 +21,7 @@ extern "C" __attribute__((visibility("default"))) dlcore_status dlcore_plugin_in
     device.learn_ops(*host);
     const dlcore_device_api api = device.api();
     added = host->add_device(host->host, &api);
+    if (added == DLCORE_OK) host->log(host->host, DLCORE_LOG_INFO, "device 'host2' is there");
   });
   return status == DLCORE_OK ? added : status;
 }

@@ -14,6 +14,15 @@ TEST_F(PluginTest, AddsADevice) {
   EXPECT_STREQ(dlcore_context_device(ctx_), kDevice);
 }
 
+TEST_F(PluginTest, SpeaksThroughTheLog) {
+  dlcore_log_record record;
+  record.struct_size = sizeof record;
+  ASSERT_EQ(dlcore_engine_next_log(engine_, &record, 0), 1);
+  EXPECT_STREQ(record.message, "device 'host2' is there");
+  const std::string path = plugin_path();
+  EXPECT_EQ(record.source, path.substr(path.rfind('/') + 1).substr(0, sizeof record.source - 1));
+}
+
 TEST_F(PluginTest, NeedsNothingOfTheLibrary) {
   void* plugin = dlopen(plugin_path(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(plugin, nullptr) << dlerror();

@@ -188,6 +188,7 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %handles_out(dlcore_tensor, dlcore_tensor **outputs, int32_t n_outputs);
 %handles_out(dlcore_tensor, dlcore_tensor **outputs, int64_t n_outputs);
 %integer_out(int64_t, int64_t *size);
+%integer_out(uint64_t, uint64_t *address);
 %integers_in(const int64_t *attrs, int64_t n_words);
 %integers_in(const int64_t *data, int64_t count);
 %integers_in(const int64_t *shape, int32_t rank);
@@ -221,6 +222,15 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
   ~dlcore_engine_statistics() { free($self); }
 }
 
+%extend dlcore_log_record {
+  dlcore_log_record() {
+    dlcore_log_record *record = calloc(1, sizeof *record);
+    if (record) record->struct_size = (uint32_t)sizeof *record;
+    return record;
+  }
+  ~dlcore_log_record() { free($self); }
+}
+
 %extend dlcore_tensor_description {
   dlcore_tensor_description() {
     dlcore_tensor_description *record = calloc(1, sizeof *record);
@@ -241,6 +251,7 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %ignore dlcore_archive_save; /* names stands apart from its length */
 %ignore dlcore_archive_write; /* takes a callback */
 %ignore dlcore_archive_open_stream; /* takes a callback */
+%ignore dlcore_module_define; /* takes a callback */
 %ignore dlcore_module_write; /* takes a callback */
 %ignore dlcore_module_read; /* takes a callback */
 %ignore dlcore_op_register; /* takes a callback */
@@ -285,6 +296,8 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_loader_set_prefetch);
 %waits(dlcore_loader_seek);
 %waits(dlcore_context_set_data_directory);
+%waits(dlcore_tensor_to_dlpack);
+%waits(dlcore_tensor_from_dlpack);
 %waits(dlcore_capture_begin);
 %waits(dlcore_capture_input);
 %waits(dlcore_capture_constant);
@@ -349,9 +362,11 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %include <dlcore/checkpoint.h>
 %include <dlcore/context.h>
 %include <dlcore/data.h>
+%include <dlcore/dlpack.h>
 %include <dlcore/engine.h>
 %include <dlcore/graph.h>
 %include <dlcore/io.h>
+%include <dlcore/log.h>
 %include <dlcore/module.h>
 %include <dlcore/op.h>
 %include <dlcore/optimizer.h>

@@ -91,6 +91,8 @@ typedef struct dlcore_module dlcore_module;         /* module.h    */
 typedef struct dlcore_optimizer dlcore_optimizer;   /* optimizer.h */
 typedef struct dlcore_loader dlcore_loader;         /* data.h      */
 typedef struct dlcore_checkpoint dlcore_checkpoint; /* checkpoint.h */
+/* What a callback sees of the call that it serves; borrowed for as long as it runs. */
+typedef struct dlcore_op_call dlcore_op_call; /* op.h */
 
 /* ---- Status codes: the canonical numbering of gRPC, TensorFlow and PJRT; never renumbered -----
  */

@@ -10,9 +10,11 @@
 #include <dlcore/checkpoint.h>
 #include <dlcore/context.h>
 #include <dlcore/data.h>
+#include <dlcore/dlpack.h>
 #include <dlcore/engine.h>
 #include <dlcore/graph.h>
 #include <dlcore/io.h>
+#include <dlcore/log.h>
 #include <dlcore/module.h>
 #include <dlcore/op.h>
 #include <dlcore/optimizer.h>

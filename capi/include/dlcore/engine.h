@@ -115,6 +115,10 @@ typedef struct dlcore_engine_statistics {
 DLCORE_API DLCORE_STATUS dlcore_status
 dlcore_engine_get_statistics(const dlcore_engine *engine, dlcore_engine_statistics *statistics);
 
+/* Runs the `destroy` functions of what was given with a callback and is needed no more (see
+ * dlcore_module_define), on the calling thread, and returns how many ran; -1 on a NULL engine.
+ * Releases never run them. */
+DLCORE_API DLCORE_VALUE DLCORE_CALLBACK int64_t dlcore_engine_collect(dlcore_engine *engine);
 /* Gives cached memory back to the system. */
 DLCORE_API DLCORE_VOID void dlcore_engine_trim(dlcore_engine *engine);
 

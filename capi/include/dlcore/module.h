@@ -25,6 +25,33 @@ DLCORE_API DLCORE_HANDLE dlcore_module *dlcore_module_create(
 DLCORE_API DLCORE_VOID void dlcore_module_retain(DLCORE_NULLABLE dlcore_module *module);
 DLCORE_API DLCORE_VOID void dlcore_module_release(DLCORE_NULLABLE dlcore_module *module);
 
+/* What a module of the program's own computes. Reads its argument with dlcore_op_call_input(call, 0)
+ * and answers with dlcore_op_call_set_output(call, 0, y). `module` is the one that is called, the
+ * module that was made or a snapshot of it: its children and variables are asked of it.
+ * `child` is a context for the callback's own calls, see dlcore_op_callback. */
+typedef dlcore_status (*dlcore_module_callback)(void *user_data, dlcore_context *child,
+                                                dlcore_module *module, dlcore_op_call *call);
+
+/* Makes a module whose forward is a function of the program. In all else it is like any other: it
+ * is called, listed, saved, put inside others, and snapshots of it are taken, which call the same
+ * function. It may be called from several threads at once.
+ *   kind       what dlcore_module_kind answers and errors name
+ *   children   modules that it uses; it may use them in any order, repeatedly, or not at all
+ *   names      names of the children in paths, separated by commas ("encoder,decoder"); NULL numbers
+ *              them
+ *   variables  variables of its own; the last part of their path is their name
+ *   destroy    runs exactly once, after the module and its snapshots have gone, by
+ *              dlcore_engine_collect or at the end of the engine; at once when this call fails
+ * Errors: INVALID_ARGUMENT (names that are empty, have a '.' or occur twice, or another number of
+ * them than of children), and those of dlcore_module_create. */
+DLCORE_API DLCORE_HANDLE DLCORE_CALLBACK dlcore_module *dlcore_module_define(
+    dlcore_context *ctx, const char *kind,
+    DLCORE_NULLABLE DLCORE_ARRAY(n_children) dlcore_module *const *children, int64_t n_children,
+    DLCORE_NULLABLE const char *names,
+    DLCORE_NULLABLE DLCORE_ARRAY(n_variables) dlcore_variable *const *variables,
+    int64_t n_variables, dlcore_module_callback forward, DLCORE_NULLABLE void *user_data,
+    DLCORE_NULLABLE void (*destroy)(void *user_data));
+
 /* Runs it. Layers behave as in training (dropout) only if context and module are in training mode.
  */
 DLCORE_API DLCORE_HANDLE dlcore_tensor *dlcore_module_call(dlcore_context *ctx,

@@ -82,12 +82,11 @@ DLCORE_API DLCORE_PREDICATE int32_t dlcore_op_has_kernel(dlcore_context *ctx, in
 
 /* ---- Custom ops ---------------------------------------------------------------------------- */
 
-/* What a custom op sees while one of its callbacks runs; borrowed for that time. */
-typedef struct dlcore_op_call dlcore_op_call;
-
-/* `child` is a context for the callback's own calls; it inherits the caller's modes, and an error
- * left on it becomes the cause of the op's. A callback returns DLCORE_OK, or a code after
- * dlcore_context_set_error. */
+/* `child` is a context for the callback's own calls, for as long as the callback runs. It inherits the
+ * caller's modes, cancellation and deadline; an error left on it becomes the cause of the caller's.
+ * It has the flag DLCORE_CONTEXT_MANUAL when the context that registered the callback has it: then
+ * the callback releases what it makes, otherwise all goes with the child.
+ * A callback returns DLCORE_OK, or a code after dlcore_context_set_error. */
 typedef dlcore_status (*dlcore_op_callback)(void *user_data, dlcore_context *child,
                                             dlcore_op_call *call);
 

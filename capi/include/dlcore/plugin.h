@@ -156,6 +156,7 @@ typedef struct dlcore_host_api {
   /* The number of the op of that name, or -1: plug-ins need not repeat numbers. */
   int32_t (*op_number)(void *host, const char *name);
   dlcore_status (*add_device)(void *host, const dlcore_device_api *device);
+  /* Adds to the engine's log (log.h, DLCORE_LOG_*); from any thread, as long as a device of the plug-in lives. */
   void (*log)(void *host, int32_t level, const char *message);
 } dlcore_host_api;
 

@@ -15,6 +15,9 @@ static const char *const kUsage =
     "  --limit N       stop after N steps\n"
     "  --data DIR      directory with the IDX files, plain or gzip\n"
     "  --losses FILE   write the loss of each step, as a hexadecimal float\n"
+    "  --save FILE     where the weights go (mlp: fashion.safetensors)\n"
+    "  --checkpoint FILE   write the state of the training after the last step\n"
+    "  --resume FILE   go on from such a state\n"
     "  --device NAME   device to train on (cpu)\n"
     "  --plugin FILE   plug-in to load first\n";
 
@@ -47,6 +50,12 @@ int options_parse(int argc, char **argv, options *o, int *status) {
       o->data = value;
     } else if (good && strcmp(name, "--losses") == 0) {
       o->losses = value;
+    } else if (good && strcmp(name, "--save") == 0) {
+      o->save = value;
+    } else if (good && strcmp(name, "--checkpoint") == 0) {
+      o->checkpoint = value;
+    } else if (good && strcmp(name, "--resume") == 0) {
+      o->resume = value;
     } else if (good && strcmp(name, "--device") == 0) {
       o->device = value;
     } else if (good && strcmp(name, "--plugin") == 0) {
@@ -72,5 +81,6 @@ int options_parse(int argc, char **argv, options *o, int *status) {
   }
   if (o->epochs < 0) o->epochs = o->model->epochs;
   if (!seed_given) o->seed = o->model->seed;
+  if (o->save == NULL) o->save = o->model->file;
   return 1;
 }

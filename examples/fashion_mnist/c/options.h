@@ -15,6 +15,8 @@ typedef struct options {
   int64_t limit;      /* stop after so many steps; 0: never */
   const char *data;   /* directory of the IDX files; NULL: where the library looks */
   const char *losses; /* file for the loss of each step; NULL: none */
+  const char *save;   /* file for the weights */
+  const char *checkpoint, *resume; /* states of the training; NULL: none */
   const char *device;
   const char *plugin; /* to be loaded first; NULL: none */
 } options;

@@ -57,7 +57,8 @@ static float train_epoch(dlcore_context *ctx, dlcore_module *model, dlcore_optim
 }
 
 static void run(dlcore_context *ctx, const options *o, FILE *losses) {
-  int generated = 0, epoch;
+  int generated = 0;
+  int64_t epoch;
   int64_t steps = 0;
   float last = 0;
   const double start = seconds_now();
@@ -65,6 +66,11 @@ static void run(dlcore_context *ctx, const options *o, FILE *losses) {
   dlcore_loader *test = open_data(ctx, "test", /*batch=*/1000, 0, &generated);
   dlcore_module *model = o->model->make(ctx), *copy = o->model->make(ctx);
   dlcore_optimizer *adam = dlcore_adam(ctx, model, /*lr=*/1e-3);
+  dlcore_checkpoint *state = dlcore_checkpoint_create(ctx);
+  dlcore_checkpoint_add_module(ctx, state, "model", model);
+  dlcore_checkpoint_add_optimizer(ctx, state, "adam", adam);
+  dlcore_checkpoint_add_loader(ctx, state, "train", train);
+  if (o->resume != NULL) dlcore_checkpoint_load(ctx, state, o->resume);
   if (generated)
     puts(
         "Fashion-MNIST is not installed (package dataset-fashion-mnist): using generated data "
@@ -72,15 +78,16 @@ static void run(dlcore_context *ctx, const options *o, FILE *losses) {
 
   /* errors stick to the context: loops end at the first failure, and it is reported once, by main
    */
-  for (epoch = 0; epoch < o->epochs && dlcore_ok(ctx) && (o->limit == 0 || steps < o->limit);
+  for (epoch = dlcore_loader_epoch(train); epoch < o->epochs && dlcore_ok(ctx) && (o->limit == 0 || steps < o->limit);
        ++epoch) {
     char title[32];
-    snprintf(title, sizeof title, "epoch %d/%d", epoch + 1, o->epochs);
+    snprintf(title, sizeof title, "epoch %d/%d", (int)epoch + 1, o->epochs);
     last = train_epoch(ctx, model, adam, train, title, o, losses, &steps);
   }
 
-  dlcore_module_save(ctx, model, o->model->file);
-  dlcore_module_load(ctx, copy, o->model->file);
+  if (o->checkpoint != NULL) dlcore_checkpoint_save(ctx, state, o->checkpoint);
+  dlcore_module_save(ctx, model, o->save);
+  dlcore_module_load(ctx, copy, o->save);
   if (dlcore_ok(ctx)) {
     const double taken = seconds_now() - start, share = accuracy(ctx, copy, test);
     printf(
@@ -88,7 +95,7 @@ static void run(dlcore_context *ctx, const options *o, FILE *losses) {
         "  loss      %.6f\n  saved as  %s\n\n",
         o->model->description, generated ? "generated" : "Fashion-MNIST",
         (long long)dlcore_loader_samples(train), (long long)steps, taken, (double)last,
-        o->model->file);
+        o->save);
     if (dlcore_ok(ctx)) printf("accuracy %.4f\n", share);
   }
 }
