@@ -3,4 +3,8 @@
 
 setup_c() { :; }
 build_c() { build_release; }
-example_c() { "$root/build/examples/$1/c/train" "${@:2}"; }
+example_c() {
+  local program=$1
+  if [ "$1" = fashion_mnist ]; then program=train; fi
+  "$root/build/examples/$1/c/$program" "${@:2}"
+}

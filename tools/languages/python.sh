@@ -5,5 +5,7 @@ setup_python() { :; }
 build_python() { build_release; }
 suite_python() { tally --suite build python; }
 example_python() {
-  PYTHONPATH="$root/build/bindings/python" python3 "$root/examples/$1/python/train.py" "${@:2}"
+  local program=$1
+  if [ "$1" = fashion_mnist ]; then program=train; fi
+  PYTHONPATH="$root/build/bindings/python" python3 "$root/examples/$1/python/$program.py" "${@:2}"
 }
