@@ -47,8 +47,9 @@ Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data,
                static_cast<int64_t>(handles.size()), &output);
   Value y;
   auto* tensor = reinterpret_cast<Tensor*>(output);
-  const bool valid =
-      tensor != nullptr && tensor->tag.load() == Tag::kTensor && tensor->held_by_program();
+  const bool valid = tensor != nullptr &&
+                     tensor->tag.load(std::memory_order_acquire) == Tag::kTensor &&
+                     tensor->held_by_program();
   if (valid) y = Value(ctx, TensorRef(tensor));
   for (const Value& v : inputs) v.tensor().program_release();
   std::shared_ptr<const Error> cause = child->take_error();

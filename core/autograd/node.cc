@@ -41,8 +41,9 @@ void bury(Tensor* tensor, DeadNodes& dead) {
   }
   if (tensor->sizes != tensor->inline_sizes) delete[] tensor->sizes;
   tensor->sizes = nullptr;
-  tensor->pool->put(tensor);
-  Engine::after_release(tensor->pool);
+  SlotPool* pool = tensor->pool;
+  pool->put(tensor);  // from here on the slot may be another tensor
+  Engine::after_release(pool);
 }
 
 void destroy_nodes(DeadNodes& dead) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/mutex.h"
@@ -36,15 +37,44 @@ enum class Tag : uint32_t {
 
 class SlotPool;
 
+// A word of a slot, which threads may read whatever becomes of the slot meanwhile. So even its
+// constructor, which runs again for each object in the slot, writes atomically; that of std::atomic
+// does not.
+template <class T>
+class SlotWord {
+ public:
+  constexpr explicit SlotWord(T value) {
+    if (std::is_constant_evaluated()) {
+      value_ = value;
+    } else {
+      store(value, std::memory_order_relaxed);
+    }
+  }
+  SlotWord(const SlotWord&) = delete;
+  SlotWord& operator=(const SlotWord&) = delete;
+
+  T load(std::memory_order order) const { return word().load(order); }
+  void store(T value, std::memory_order order) { word().store(value, order); }
+  T fetch_add(T n, std::memory_order order) { return word().fetch_add(n, order); }
+  T fetch_sub(T n, std::memory_order order) { return word().fetch_sub(n, order); }
+  bool compare_exchange_weak(T& seen, T wanted, std::memory_order order) {
+    return word().compare_exchange_weak(seen, wanted, order);
+  }
+
+ private:
+  std::atomic_ref<T> word() const { return std::atomic_ref<T>(value_); }
+  mutable T value_;
+};
+
 struct Handle {
   constexpr Handle() = default;
   constexpr explicit Handle(Tag t) : tag(t) {}
 
-  std::atomic<Tag> tag{Tag::kDead};
+  SlotWord<Tag> tag{Tag::kDead};
   // References: the program's in the upper half, the library's in the lower. All of the program's
   // references together hold one of the library's, so that a program which releases too often can
   // never take a reference that the library relies on.
-  std::atomic<uint64_t> counts{0};
+  SlotWord<uint64_t> counts{0};
   SlotPool* pool = nullptr;
   Handle* next = nullptr;  // free list, or list of objects waiting to be destroyed
 

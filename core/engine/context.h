@@ -46,11 +46,12 @@ class Context : public Handle {
     return busy_.compare_exchange_strong(free, kBusy, std::memory_order_acquire,
                                          std::memory_order_relaxed);
   }
-  // True when the context was closed meanwhile: the caller then ends it.
+  // True when the context was closed meanwhile: the caller then ends it, after all that the closing
+  // thread did with it.
   bool leave() {
     uint32_t busy = kBusy;
     return !busy_.compare_exchange_strong(busy, 0, std::memory_order_release,
-                                          std::memory_order_relaxed);
+                                          std::memory_order_acquire);
   }
   // Enters for good, to end the context. False while a call runs: that call ends it when it leaves.
   bool enter_to_close() {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "support.h"
+#include "support/sanitized.h"
 
 namespace dlcore::test {
 namespace {
@@ -195,6 +196,7 @@ TEST_F(Prefetch, TheEngineMayCloseMeanwhile) {
   }
 }
 
+#if !DLCORE_TEST_THREAD_SANITIZER  // TSan does not allow threads to start after a fork
 TEST_F(Prefetch, AChildOfForkGoesOnAlone) {
   dlcore_loader* loader = numbered(60, 4, DLCORE_LOADER_SHUFFLE, 5, 1000);
   Doubles labels;
@@ -229,6 +231,7 @@ TEST_F(Prefetch, AChildOfForkGoesOnAlone) {
     next(loader, labels);
   }
 }
+#endif
 
 TEST_F(Prefetch, OneLoaderServesManyThreads) {
   dlcore_loader* loader = numbered(400, 2, DLCORE_LOADER_SHUFFLE, 4);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "counting_support.h"
+#include "support/sanitized.h"
 
 namespace dlcore::test {
 namespace {
@@ -153,7 +154,9 @@ TEST_F(Snapshot, CanBeCaptured) {
 // The answers to each number are known beforehand.
 class SnapshotThreads : public Snapshot {
  protected:
-  static constexpr int kReaders = 8, kSteps = 300, kLayers = 24;
+  static constexpr int kReaders = 8, kSteps = 300;
+  // A step holds three locks for each variable and its state; TSan counts to 64 of a thread.
+  static constexpr int kLayers = DLCORE_TEST_THREAD_SANITIZER ? 4 : 24;
   static constexpr int64_t kWidth = 8;
   static constexpr double kStep = 1.0 / 1024;
 
