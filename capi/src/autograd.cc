@@ -21,7 +21,7 @@ std::vector<Value> need_values(Context& ctx, dlcore_tensor* const* handles, int6
   need_count(n, handles, call, name);
   std::vector<Value> values;
   for (int64_t i = 0; i < n; ++i) {
-    const std::string item = fmt::format("{} {}", name, i);
+    const std::string item = formatted("{} {}", name, i);
     values.push_back(value_of(ctx, need_tensor(ctx, handles[i], call, item.c_str())));
   }
   return values;

@@ -76,7 +76,7 @@ Tensor* need_input(Context& ctx, const dlcore_tensor* handle, const char* call, 
   if (is_none(handle)) return nullptr;
   Tensor* tensor = live<Tensor>(handle);
   if (tensor == nullptr) {
-    const std::string name = fmt::format("input {}", index);
+    const std::string name = formatted("input {}", index);
     refuse_handle(handle, Tag::kTensor, call, name.c_str());
   }
   if (tensor->engine != &ctx.engine())

@@ -92,7 +92,7 @@ dlcore_status dlcore_checkpoint_load(dlcore_context* ctx, dlcore_checkpoint* che
     constexpr const char* kCall = "checkpoint_load";
     Checkpoint& to = need_checkpoint(c, checkpoint, kCall);
     const std::string file = need_text(path, kCall, "path");
-    to.load(c, read_safetensors_file(file), fmt::format("'{}'", file));
+    to.load(c, read_safetensors_file(file), formatted("'{}'", file));
   });
 }
 

@@ -199,7 +199,6 @@ void dlcore_engine_fail_allocation(dlcore_engine* engine, int64_t n) {
 }
 
 // ---- Opening contexts, which is done without one.
-// ---------------------------------------------------
 
 dlcore_context* dlcore_context_open(dlcore_engine* engine, const char* device, uint64_t seed,
                                     uint64_t flags, dlcore_error** error) {

@@ -148,7 +148,7 @@ dlcore_status dlcore_module_load(dlcore_context* ctx, dlcore_module* module, con
     constexpr const char* kCall = "module_load";
     Module& m = need_module(c, module, kCall);
     const std::string file = need_text(path, kCall, "path");
-    m.load(c, read_safetensors_file(file), fmt::format("'{}'", file));
+    m.load(c, read_safetensors_file(file), formatted("'{}'", file));
   });
 }
 

@@ -33,7 +33,7 @@ int64_t count_of(std::span<const int64_t> shape, Dtype dtype, const char* call) 
   try {
     return checked_count(shape, dtype);
   } catch (Error& e) {
-    e.message = fmt::format("{}: {}", call, e.message);
+    e.message = formatted("{}: {}", call, e.message);
     throw;
   }
 }

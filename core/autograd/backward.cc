@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/autograd/backward.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/autograd/gradcheck.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -58,8 +59,8 @@ Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data,
     const dlcore_status code = cause                 ? cause->code
                                : status != DLCORE_OK ? status
                                                      : dlcore_status{DLCORE_INVALID_ARGUMENT};
-    Error error(code, fmt::format("gradcheck: the function failed: {}",
-                                  cause ? cause->message : "it made no tensor"));
+    Error error(code, formatted("gradcheck: the function failed: {}",
+                                cause ? cause->message : "it made no tensor"));
     error.cause = std::move(cause);
     throw error;
   }

@@ -4,7 +4,7 @@
 namespace dlcore {
 
 void fail_formatted(dlcore_status code, fmt::string_view format, fmt::format_args args) {
-  throw Error(code, fmt::vformat(format, args));
+  throw Error(code, formatted_args(format, args));
 }
 
 }  // namespace dlcore

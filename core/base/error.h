@@ -3,13 +3,12 @@
 // the thunk of the C call, which keeps it on the context.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "core/base/format.h"
 #include "dlcore/base.h"
 
 namespace dlcore {

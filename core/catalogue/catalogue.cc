@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/catalogue/catalogue.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -234,7 +235,7 @@ int32_t number_of(const Def* def) {
 std::string catalogue_json(const OpTable& ops, std::span<Device* const> devices) {
   Json all;
   all["version"] =
-      fmt::format("{}.{}.{}", DLCORE_VERSION_MAJOR, DLCORE_VERSION_MINOR, DLCORE_VERSION_PATCH);
+      formatted("{}.{}.{}", DLCORE_VERSION_MAJOR, DLCORE_VERSION_MINOR, DLCORE_VERSION_PATCH);
   for (const char* list : {"ops", "layers", "optimizers"}) all[list] = Json::array();
   for (const OpDef* op : ops.all()) all["ops"].push_back(describe(*op, devices));
   for (const LayerDef* layer : all_layers()) all["layers"].push_back(describe(*layer));

@@ -121,7 +121,7 @@ class IdxReader {
   template <class... Args>
   [[noreturn]] void damaged(fmt::format_string<Args...> format, Args&&... args) const {
     fail(DLCORE_DATA_LOSS, "idx: '{}': {}", file_.path(),
-         fmt::vformat(format, fmt::make_format_args(args...)));
+         formatted(format, std::forward<Args>(args)...));
   }
 
   std::vector<std::byte> read_part_of_header(uint64_t bytes) {
@@ -171,7 +171,7 @@ class IdxReader {
   }
 
   std::string described() const {
-    return fmt::format("{} of shape [{}]", type_->name, fmt::join(array_.shape, ", "));
+    return formatted("{} of shape [{}]", type_->name, joined(array_.shape, ", "));
   }
 
   void swap_bytes() {

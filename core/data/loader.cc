@@ -143,7 +143,7 @@ Loader::Loader(Context& ctx, Data data, const std::string& source, int64_t batch
       batch_(checked_batch(batch)),
       shuffle_(shuffles(flags)),
       seed_(ctx.seed()),
-      stream_(text_hash(fmt::format("{}#{}", source, ctx.loader_number()))),
+      stream_(text_hash(formatted("{}#{}", source, ctx.loader_number()))),
       order_(std::make_unique<Order>(count_, shuffle_)),
       counted_(ctx.engine(), ctx.engine().live.loaders) {
   ctx.count_loader();

@@ -31,8 +31,7 @@ std::vector<int64_t> widened(const std::vector<std::byte>& data) {
 std::vector<int64_t> read_labels(const std::string& path) {
   const IdxArray array = read_idx(path);
   if (array.shape.size() != 1) {
-    invalid("'{}' has shape [{}], expected one label per sample", path,
-            fmt::join(array.shape, ", "));
+    invalid("'{}' has shape [{}], expected one label per sample", path, joined(array.shape, ", "));
   }
   switch (array.dtype) {
     case DLCORE_U8:
@@ -70,7 +69,7 @@ Dataset load_pair(const std::string& prefix) {
 }
 
 std::string file_prefix(const std::string& directory, std::string_view name) {
-  return fmt::format("{}/{}", directory, name == "test" ? "t10k" : name);
+  return formatted("{}/{}", directory, name == "test" ? "t10k" : name);
 }
 
 Dataset load_idx(std::string_view source, std::string_view place) {
@@ -111,12 +110,12 @@ Dataset load_named(std::string_view source, const std::string& name, std::string
   for (const std::string& place : places_of(name, directory)) {
     const std::string prefix = file_prefix(place, split);
     if (idx_exists(images_path(prefix))) return load_pair(prefix);
-    tried.push_back(fmt::format("'{}[.gz]'", images_path(prefix)));
+    tried.push_back(formatted("'{}[.gz]'", images_path(prefix)));
   }
   fail(DLCORE_NOT_FOUND,
        "source '{}' was not found, tried {}; set DLCORE_DATA to the directory that holds it, or "
        "install Debian's dataset-{}",
-       source, fmt::join(tried, ", "), name);
+       source, joined(tried, ", "), name);
 }
 
 }  // namespace

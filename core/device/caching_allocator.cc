@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/device/caching_allocator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -43,12 +41,12 @@ uint64_t block_size_of_class(size_t index) {
 // "511 MiB", "1.5 KiB", "64 bytes"
 std::string readable(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return fmt::format("{} bytes", bytes);
+  if (bytes < 1024) return formatted("{} bytes", bytes);
   const int unit = static_cast<int>((std::bit_width(bytes) - 1) / 10);
   const uint64_t one = uint64_t{1} << (10 * unit);
-  if (bytes % one == 0) return fmt::format("{} {}", bytes / one, kUnits[unit - 1]);
-  return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(one),
-                     kUnits[unit - 1]);
+  if (bytes % one == 0) return formatted("{} {}", bytes / one, kUnits[unit - 1]);
+  return formatted("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(one),
+                   kUnits[unit - 1]);
 }
 
 }  // namespace
@@ -68,7 +66,7 @@ void* CachingAllocator::allocate(uint64_t bytes) {
   std::unique_lock lock(mutex_);
   if (fail_after_ > 0 && --fail_after_ == 0) {
     throw AskedFailure(DLCORE_RESOURCE_EXHAUSTED,
-                       fmt::format("cannot allocate {} bytes: this failure was asked for", bytes));
+                       formatted("cannot allocate {} bytes: this failure was asked for", bytes));
   }
   if (bytes > kLargest) {
     fail(DLCORE_RESOURCE_EXHAUSTED, "cannot allocate {} bytes: {}", bytes, describe_use());
@@ -110,7 +108,7 @@ void* CachingAllocator::fetch(SizeClass& size_class, uint64_t bytes, uint64_t bl
     requested_bytes_ -= block;
     if (error.code != DLCORE_RESOURCE_EXHAUSTED) throw;
     Error exhausted(DLCORE_RESOURCE_EXHAUSTED,
-                    fmt::format("cannot allocate {} bytes: {}", bytes, describe_use()));
+                    formatted("cannot allocate {} bytes: {}", bytes, describe_use()));
     exhausted.cause = std::make_shared<const Error>(error);
     throw exhausted;
   } catch (...) {
@@ -191,7 +189,7 @@ bool CachingAllocator::make_room(uint64_t block) noexcept {
 
 std::string CachingAllocator::describe_use() const {
   const std::string limit = stats_.limit == 0 ? "no limit set" : readable(stats_.limit) + " limit";
-  return fmt::format("{}, {} live", limit, readable(stats_.live_bytes));
+  return formatted("{}, {} live", limit, readable(stats_.live_bytes));
 }
 
 }  // namespace dlcore

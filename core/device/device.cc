@@ -186,7 +186,7 @@ void* Device::allocate(uint64_t bytes) {
   dlcore_failure failure = empty_failure();
   const dlcore_status status = api_.allocate(api_.self, bytes, &address, &failure);
   if (status != DLCORE_OK && status != DLCORE_RESOURCE_EXHAUSTED)
-    check_device(status, failure, fmt::format("device '{}'", name_).c_str());
+    check_device(status, failure, formatted("device '{}'", name_).c_str());
   if (status != DLCORE_OK || address == nullptr) {
     fail(DLCORE_RESOURCE_EXHAUSTED, "device '{}' cannot allocate {} bytes", name_, bytes);
   }

@@ -121,7 +121,7 @@ Capture::Shadow& Capture::shadow(Context& ctx, Variable& variable) {
     bool taken = false;
     for (const GraphState& s : graph_->state) taken = taken || s.name == name;
     if (!taken) break;
-    name = fmt::format("{}.{}", variable.name(), n);
+    name = formatted("{}.{}", variable.name(), n);
   }
   Addition addition(*graph_);
   GraphState state;
@@ -197,14 +197,14 @@ std::string Capture::origin(const Tensor& tensor) const {
   if (tensor.extra->capture != number_) return "a capture that has ended";
   const ValueId value = tensor.extra->value;
   for (const GraphInput& input : graph_->inputs) {
-    if (input.value == value) return fmt::format("input '{}'", input.name);
+    if (input.value == value) return formatted("input '{}'", input.name);
   }
   for (const GraphState& s : graph_->state) {
-    if (s.value == value) return fmt::format("variable '{}'", s.name);
+    if (s.value == value) return formatted("variable '{}'", s.name);
   }
   for (const GraphNode& node : graph_->nodes) {
     if (std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end()) {
-      return fmt::format("op '{}'", node.op->name);
+      return formatted("op '{}'", node.op->name);
     }
   }
   return "a constant";

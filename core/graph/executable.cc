@@ -87,9 +87,9 @@ void Executable::bind(std::span<Variable* const> variables) {
     if (&v.engine() != &engine())
       invalid("graph_compile: variable '{}' belongs to another engine", v.name());
     if (v.dtype() != type.dtype || !(v.shape() == type.dims)) {
-      wrong += fmt::format("{}'{}' is {} {}, expected {} {}", wrong.empty() ? "" : "; ", s.name,
-                           dtype_name(v.dtype()), dims_text(*graph_, v.shape()),
-                           dtype_name(type.dtype), dims_text(*graph_, type.dims));
+      wrong += formatted("{}'{}' is {} {}, expected {} {}", wrong.empty() ? "" : "; ", s.name,
+                         dtype_name(v.dtype()), dims_text(*graph_, v.shape()),
+                         dtype_name(type.dtype), dims_text(*graph_, type.dims));
     }
     all_.push_back(variables_[i].get());
     if (s.update == kNoValue) continue;
@@ -226,8 +226,7 @@ void Executable::refuse_shape(size_t index, const Tensor& given,
   const TensorType& type = graph_->values[static_cast<size_t>(input.value)];
   std::string known;
   for (size_t s = 0; s < sizes.size(); ++s) {
-    known +=
-        fmt::format("{}{} = {}", s == 0 ? " with " : ", ", graph_->dims.symbols()[s], sizes[s]);
+    known += formatted("{}{} = {}", s == 0 ? " with " : ", ", graph_->dims.symbols()[s], sizes[s]);
   }
   invalid("executable_run: input {} ('{}') is {} {}, expected {} {}{}", index, input.name,
           dtype_name(given.dtype), shape_text(given.shape()), dtype_name(type.dtype),

@@ -35,8 +35,8 @@ std::string Lexer::found() const {
   constexpr size_t kLongest = 40;
   if (token_.kind == TokenKind::kEnd) return "the end of the text";
   if (token_.kind == TokenKind::kString) return "a string";
-  return fmt::format("'{}{}{}'", token_.kind == TokenKind::kValue ? "%" : "",
-                     token_.text.substr(0, kLongest), token_.text.size() > kLongest ? "..." : "");
+  return formatted("'{}{}{}'", token_.kind == TokenKind::kValue ? "%" : "",
+                   token_.text.substr(0, kLongest), token_.text.size() > kLongest ? "..." : "");
 }
 
 void Lexer::skip_blanks() {

@@ -40,7 +40,7 @@ class Lexer {
   template <class... Args>
   [[noreturn]] void fail_at(size_t offset, fmt::format_string<Args...> format,
                             Args&&... args) const {
-    refuse(offset, fmt::format(format, std::forward<Args>(args)...));
+    refuse(offset, formatted(format, std::forward<Args>(args)...));
   }
   // The token as errors name it.
   std::string found() const;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/print.h"
 
-#include <fmt/ranges.h>
-
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -25,20 +23,20 @@ std::string finite_text(double value) {
   char digits[40];
   const auto end =
       std::to_chars(digits, digits + sizeof digits, std::fabs(value), std::chars_format::hex).ptr;
-  return fmt::format("{}0x{}", std::signbit(value) ? "-" : "",
-                     std::string_view(digits, static_cast<size_t>(end - digits)));
+  return formatted("{}0x{}", std::signbit(value) ? "-" : "",
+                   std::string_view(digits, static_cast<size_t>(end - digits)));
 }
 
 std::string real_text(double value) {
   if (!std::isnan(value)) return finite_text(value);
   const auto bits = std::bit_cast<uint64_t>(value);
-  return bits == kNan64 ? "nan" : fmt::format("nan({:#018x})", bits);
+  return bits == kNan64 ? "nan" : formatted("nan({:#018x})", bits);
 }
 
 std::string real_text(float value) {
   if (!std::isnan(value)) return finite_text(value);
   const auto bits = std::bit_cast<uint32_t>(value);
-  return bits == kNan32 ? "nan" : fmt::format("nan({:#010x})", bits);
+  return bits == kNan32 ? "nan" : formatted("nan({:#010x})", bits);
 }
 
 template <class T>
@@ -77,23 +75,22 @@ class Printer {
   explicit Printer(const Graph& graph) : graph_(graph), numbers_(graph.values.size(), -1) {}
 
   std::string run() {
-    out_ = fmt::format("graph.v1 {} (", quoted(graph_.name));
+    out_ = formatted("graph.v1 {} (", quoted(graph_.name));
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const GraphInput& input = graph_.inputs[i];
       out_ += i == 0 ? "" : ", ";
       out_ +=
-          fmt::format("{} {}: {}", define(input.value), quoted(input.name), type_text(input.value));
+          formatted("{} {}: {}", define(input.value), quoted(input.name), type_text(input.value));
     }
     out_ += ") {\n";
     for (const GraphState& s : graph_.state) {
-      out_ +=
-          fmt::format("  state {} {}: {}\n", define(s.value), quoted(s.name), type_text(s.value));
+      out_ += formatted("  state {} {}: {}\n", define(s.value), quoted(s.name), type_text(s.value));
     }
     for (const GraphConstant& c : graph_.constants) constant(c);
     for (const GraphNode& node : graph_.nodes) this->node(node);
     for (const GraphState& s : graph_.state) {
       if (s.update != kNoValue)
-        out_ += fmt::format("  update {} = {}\n", name(s.value), name(s.update));
+        out_ += formatted("  update {} = {}\n", name(s.value), name(s.update));
     }
     out_ += "  return";
     for (size_t i = 0; i < graph_.outputs.size(); ++i)
@@ -108,7 +105,7 @@ class Printer {
     return name(value);
   }
   std::string name(ValueId value) const {
-    return value == kNoValue ? "none" : fmt::format("%{}", numbers_[static_cast<size_t>(value)]);
+    return value == kNoValue ? "none" : formatted("%{}", numbers_[static_cast<size_t>(value)]);
   }
 
   std::string dims_text(const Dims& dims) const {
@@ -119,13 +116,13 @@ class Printer {
   }
   std::string type_text(ValueId value) const {
     const TensorType& type = graph_.values[static_cast<size_t>(value)];
-    return fmt::format("{}{}{}", type.weak ? "weak " : "", dtype_name(type.dtype),
-                       dims_text(type.dims));
+    return formatted("{}{}{}", type.weak ? "weak " : "", dtype_name(type.dtype),
+                     dims_text(type.dims));
   }
 
   void constant(const GraphConstant& c) {
     const Tensor& t = *c.tensor;
-    out_ += fmt::format("  const {}: {} = ", define(c.value), type_text(c.value));
+    out_ += formatted("  const {}: {} = ", define(c.value), type_text(c.value));
     if (t.count > kMostListed || contains(kHalfSet, t.dtype)) {
       bytes(t);
     } else if (t.rank == 0) {
@@ -152,10 +149,10 @@ class Printer {
   void node(const GraphNode& node) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       out_ += i == 0 ? "  " : ", ";
-      out_ += fmt::format("{}: {}", define(node.outputs[i]), type_text(node.outputs[i]));
+      out_ += formatted("{}: {}", define(node.outputs[i]), type_text(node.outputs[i]));
     }
     const std::string op = versioned_name(*node.op);
-    out_ += fmt::format(" = {}(", is_plain_name(op) ? op : quoted(op));
+    out_ += formatted(" = {}(", is_plain_name(op) ? op : quoted(op));
     for (size_t i = 0; i < node.inputs.size(); ++i)
       out_ += (i == 0 ? "" : ", ") + name(node.inputs[i]);
     out_ += ")";
@@ -168,7 +165,7 @@ class Printer {
     if (defs.empty()) return;
     size_t at = 0;
     for (size_t i = 0; i < defs.size(); ++i) {
-      out_ += fmt::format("{}{} = ", i == 0 ? " {" : ", ", defs[i].name);
+      out_ += formatted("{}{} = ", i == 0 ? " {" : ", ", defs[i].name);
       const size_t end = at + attr_length(defs[i], node.attrs, at);
       const bool absent = defs[i].optional && node.attrs[at] == 0;
       if (absent) {
@@ -196,7 +193,7 @@ class Printer {
         return quoted(
             {reinterpret_cast<const char*>(words.data() + 1), static_cast<size_t>(words[0])});
       case AttrType::kInts:
-        return fmt::format("[{}]", fmt::join(words.subspan(1), ", "));
+        return formatted("[{}]", joined(words.subspan(1), ", "));
       case AttrType::kDims:
         break;
     }
@@ -249,7 +246,7 @@ std::string quoted(std::string_view text) {
     } else if (c == '\n' || c == '\t' || c == '\r') {
       out += {'\\', c == '\n' ? 'n' : c == '\t' ? 't' : 'r'};
     } else if (n == 0 || static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      out += formatted("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       out += text.substr(0, n);
     }
@@ -258,7 +255,7 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
-std::string versioned_name(const OpDef& op) { return fmt::format("{}.v{}", op.name, op.version); }
+std::string versioned_name(const OpDef& op) { return formatted("{}.v{}", op.name, op.version); }
 
 bool is_plain_name(std::string_view name) {
   const auto letter = [](char c) {

@@ -21,8 +21,8 @@ class Verifier {
     declarations();
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       number_ = static_cast<int64_t>(i);
-      what_ = fmt::format("node {} ({})", i,
-                          graph_.nodes[i].op == nullptr ? "none" : graph_.nodes[i].op->name);
+      what_ = formatted("node {} ({})", i,
+                        graph_.nodes[i].op == nullptr ? "none" : graph_.nodes[i].op->name);
       try {
         node(graph_.nodes[i]);
       } catch (const GraphFault&) {
@@ -38,13 +38,13 @@ class Verifier {
  private:
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    throw GraphFault(number_, fmt::format("graph '{}': {}: {}", graph_.name, what_,
-                                          fmt::format(format, std::forward<Args>(args)...)));
+    throw GraphFault(number_, formatted("graph '{}': {}: {}", graph_.name, what_,
+                                        formatted(format, std::forward<Args>(args)...)));
   }
 
   std::string type_text(const TensorType& t) const {
     const DimMath math(&dims_);
-    return fmt::format("{}{}{}", t.weak ? "weak " : "", dtype_name(t.dtype), math.text(t.dims));
+    return formatted("{}{}{}", t.weak ? "weak " : "", dtype_name(t.dtype), math.text(t.dims));
   }
 
   const TensorType& type(ValueId value) const { return graph_.values[static_cast<size_t>(value)]; }
@@ -81,14 +81,14 @@ class Verifier {
   void declarations() {
     std::set<std::string_view> names;
     for (const GraphInput& input : graph_.inputs) {
-      what_ = fmt::format("input '{}'", input.name);
+      what_ = formatted("input '{}'", input.name);
       if (!names.insert(input.name).second) refuse("another input has that name");
       define(input.value);
       if (type(input.value).weak) refuse("it is weak, which only constants are");
     }
     names.clear();
     for (const GraphState& s : graph_.state) {
-      what_ = fmt::format("state '{}'", s.name);
+      what_ = formatted("state '{}'", s.name);
       if (!names.insert(s.name).second) refuse("another state has that name");
       define(s.value);
       if (type(s.value).weak) refuse("it is weak, which only constants are");
@@ -96,7 +96,7 @@ class Verifier {
     }
     for (size_t i = 0; i < graph_.constants.size(); ++i) {
       const GraphConstant& c = graph_.constants[i];
-      what_ = fmt::format("constant {}", i);
+      what_ = formatted("constant {}", i);
       define(c.value);
       need_concrete(c.value);
       const TensorType& t = type(c.value);
@@ -172,7 +172,7 @@ class Verifier {
   void results() {
     for (const GraphState& s : graph_.state) {
       if (s.update == kNoValue) continue;
-      what_ = fmt::format("state '{}'", s.name);
+      what_ = formatted("state '{}'", s.name);
       need_defined(s.update, "its update");
       const TensorType& from = type(s.update);
       const TensorType& to = type(s.value);
@@ -181,7 +181,7 @@ class Verifier {
       }
     }
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-      what_ = fmt::format("output {}", i);
+      what_ = formatted("output {}", i);
       need_defined(graph_.outputs[i], "it");
     }
     what_ = "values";

@@ -15,9 +15,9 @@ std::string names_of(const std::vector<SafetensorsTensor>& tensors) {
     names.push_back(t.name);
   }
   if (names.empty()) return "none";
-  std::string text = fmt::format("{}", fmt::join(names, ", "));
+  std::string text = joined(names, ", ");
   if (tensors.size() > names.size()) {
-    text += fmt::format(" and {} more", tensors.size() - names.size());
+    text += formatted(" and {} more", tensors.size() - names.size());
   }
   return text;
 }

@@ -41,8 +41,8 @@ std::string isa_name(Isa isa) {
 
 SafetensorsMetadata circumstances(Context& ctx) {
   return {{kFormatKey, kFormat},
-          {kVersionKey, fmt::format("{}.{}.{}", DLCORE_VERSION_MAJOR, DLCORE_VERSION_MINOR,
-                                    DLCORE_VERSION_PATCH)},
+          {kVersionKey,
+           formatted("{}.{}.{}", DLCORE_VERSION_MAJOR, DLCORE_VERSION_MINOR, DLCORE_VERSION_PATCH)},
           {kIsaKey, isa_name(ctx.engine().isa())},
           {kDeviceKey, ctx.device().name()}};
 }
@@ -77,12 +77,12 @@ std::string differences(Context& ctx, const SafetensorsMetadata& written) {
     const std::string* there = find(written, key.c_str());
     const std::string value = there == nullptr ? "unknown" : *there;
     if (value == here) continue;
-    text += fmt::format("{}{} was {} and is {}", text.empty() ? "" : ", ",
-                        key.substr(std::strlen(kOwnKeys)), value, here);
+    text += formatted("{}{} was {} and is {}", text.empty() ? "" : ", ",
+                      key.substr(std::strlen(kOwnKeys)), value, here);
   }
   if (text.empty()) return text;
-  return fmt::format("{}: what follows may differ in its last bits from what would have followed",
-                     text);
+  return formatted("{}: what follows may differ in its last bits from what would have followed",
+                   text);
 }
 
 }  // namespace

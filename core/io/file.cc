@@ -117,7 +117,7 @@ AtomicFileWriter::AtomicFileWriter(std::string path) : path_(std::move(path)) {
     if (n == kMostWriters) {
       fail(DLCORE_RESOURCE_EXHAUSTED, "cannot write '{}': {} temporary files are in use", path_, n);
     }
-    std::string name = fmt::format("{}.saving-{}.tmp", path_, n);
+    std::string name = formatted("{}.saving-{}.tmp", path_, n);
     while (!take(name)) {
     }
     if (descriptor_ >= 0) temporary_ = std::move(name);  // which needs no memory

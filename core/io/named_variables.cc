@@ -23,18 +23,18 @@ std::vector<std::string> problems(const char* reader, std::span<const ExpectedTe
     known.insert(e.name);
     const SafetensorsTensor* stored = file.find(e.name);
     if (stored == nullptr) {
-      found.push_back(fmt::format("'{}' is missing", e.name));
+      found.push_back(formatted("'{}' is missing", e.name));
       continue;
     }
     Dims shape;
     for (int64_t d : stored->shape) shape.push_back(d);
     if (stored->dtype == e.dtype && shape == e.shape) continue;
-    found.push_back(fmt::format("'{}' is {} {}, expected {} {}", e.name, dtype_name(stored->dtype),
-                                math.text(shape), dtype_name(e.dtype), math.text(e.shape)));
+    found.push_back(formatted("'{}' is {} {}, expected {} {}", e.name, dtype_name(stored->dtype),
+                              math.text(shape), dtype_name(e.dtype), math.text(e.shape)));
   }
   for (const SafetensorsTensor& stored : file.tensors) {
     if (!known.contains(stored.name)) {
-      found.push_back(fmt::format("'{}' is not in {}", stored.name, reader));
+      found.push_back(formatted("'{}' is not in {}", stored.name, reader));
     }
   }
   return found;
@@ -65,9 +65,9 @@ void need_fit(const char* call, const std::string& source, const char* reader,
   const size_t count = found.size();
   if (count > kProblemsShown) {
     found.resize(kProblemsShown);
-    found.push_back(fmt::format("and {} more", count - kProblemsShown));
+    found.push_back(formatted("and {} more", count - kProblemsShown));
   }
-  invalid("{}: {} does not fit {}: {}", call, source, reader, fmt::join(found, "; "));
+  invalid("{}: {} does not fit {}: {}", call, source, reader, joined(found, "; "));
 }
 
 }  // namespace dlcore

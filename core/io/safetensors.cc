@@ -134,7 +134,7 @@ std::vector<const SafetensorsTensor*> lay_out(std::span<const SafetensorsTensor>
     const uint64_t bytes = safetensors_bytes(tensor.name, tensor.dtype, tensor.shape);
     if (tensor.data.size() != bytes) {
       invalid("tensor '{}': there are {} bytes of data, expected {} for shape [{}]", tensor.name,
-              tensor.data.size(), bytes, fmt::join(tensor.shape, ", "));
+              tensor.data.size(), bytes, joined(tensor.shape, ", "));
     }
     order.push_back(&tensor);
   }
@@ -188,7 +188,7 @@ Safetensors read_safetensors(const ReadFunction& read) {
 
 Safetensors read_safetensors_file(const std::string& path) {
   FileReader file(path);
-  return naming(fmt::format("safetensors: '{}'", path), [&] {
+  return naming(formatted("safetensors: '{}'", path), [&] {
     return read_stream([&](std::span<std::byte> into) { return file.read(into); }, file.size());
   });
 }

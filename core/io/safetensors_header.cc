@@ -220,7 +220,7 @@ class HeaderReader : public nlohmann::json::json_sax_t {
       fail(DLCORE_DATA_LOSS,
            "tensor '{}': data_offsets [{}, {}] span {} bytes, expected {} for {} of shape [{}]",
            shown(entry_.name), entry_.begin, entry_.end, entry_.end - entry_.begin, needed,
-           find_dtype(entry_.dtype)->name, fmt::join(entry_.shape, ", "));
+           find_dtype(entry_.dtype)->name, joined(entry_.shape, ", "));
     }
     header_.entries.push_back(std::move(entry_));
   }
@@ -291,7 +291,7 @@ uint64_t safetensors_bytes(const std::string& name, dlcore_dtype dtype,
     if (dimension < 0) invalid("tensor '{}': shape holds {}", shown(name), dimension);
     is_empty |= dimension == 0;
     if (dimension > 0 && __builtin_mul_overflow(bytes, dimension, &bytes)) {
-      invalid("tensor '{}': shape [{}] is too large", shown(name), fmt::join(shape, ", "));
+      invalid("tensor '{}': shape [{}] is too large", shown(name), joined(shape, ", "));
     }
   }
   return is_empty ? 0 : static_cast<uint64_t>(bytes);
@@ -319,15 +319,15 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   if (!header.metadata.empty()) {
     std::vector<std::string> members;
     for (const auto& [key, value] : header.metadata) {
-      members.push_back(fmt::format("{}:{}", quoted(key), quoted(value)));
+      members.push_back(formatted("{}:{}", quoted(key), quoted(value)));
     }
-    json += fmt::format("\"{}\":{{{}}}", kSafetensorsMetadataKey, fmt::join(members, ","));
+    json += formatted("\"{}\":{{{}}}", kSafetensorsMetadataKey, joined(members, ","));
   }
   for (const SafetensorsEntry* entry : by_name) {
     json +=
-        fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
-                    json.size() > 1 ? "," : "", quoted(entry->name), find_dtype(entry->dtype)->name,
-                    fmt::join(entry->shape, ","), entry->begin, entry->end);
+        formatted("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}",
+                  json.size() > 1 ? "," : "", quoted(entry->name), find_dtype(entry->dtype)->name,
+                  joined(entry->shape, ","), entry->begin, entry->end);
   }
   json += '}';
   json.resize((json.size() + 7) / 8 * 8, ' ');

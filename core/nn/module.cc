@@ -20,7 +20,7 @@ constexpr int kMaxHeight = 256;
 // apart.
 constinit Mutex tree_lock;
 
-std::string joined(const std::string& prefix, const std::string& name) {
+std::string path_of(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 
@@ -203,7 +203,7 @@ void Module::make_variables(uint64_t seed, int64_t number, const std::string& pr
       continue;
     }
     const LayerVariable& described = layer_.variables[i];
-    std::string path = joined(prefix, described.name);
+    std::string path = path_of(prefix, described.name);
     InitialValue initial = specs_[i].initial;
     const RandomCall stream = named_stream(seed, path, static_cast<uint64_t>(number));
     initial.seed = stream.seed;
@@ -212,7 +212,7 @@ void Module::make_variables(uint64_t seed, int64_t number, const std::string& pr
                                          specs_[i].shape, initial, described.trainable));
   }
   for (size_t i = 0; i < children_.size(); ++i) {
-    children_[i]->make_variables(seed, number, joined(prefix, child_name(i)));
+    children_[i]->make_variables(seed, number, path_of(prefix, child_name(i)));
   }
   if (!custom_) variables_ = std::move(made);
   resolved_.store(true, std::memory_order_release);
@@ -248,11 +248,11 @@ bool Module::set_training(bool on) {
 void Module::list(const std::string& prefix, std::vector<Entry>& entries) const {
   for (size_t i = 0; i < variables_.size(); ++i) {
     if (present_[i]) {
-      entries.push_back({joined(prefix, variable_name(i)), variables_[i].get()});
+      entries.push_back({path_of(prefix, variable_name(i)), variables_[i].get()});
     }
   }
   for (size_t i = 0; i < children_.size(); ++i) {
-    children_[i]->list(joined(prefix, child_name(i)), entries);
+    children_[i]->list(path_of(prefix, child_name(i)), entries);
   }
 }
 
@@ -279,8 +279,8 @@ Variable& Module::find(const std::string& path) {
     if (paths.size() < kPathsShown) paths.push_back(entry.name);
   }
   fail(DLCORE_NOT_FOUND, "module_find: no variable is called '{}'; there are {}{}", path,
-       paths.empty() ? "none" : fmt::format("{}", fmt::join(paths, ", ")),
-       entries.size() > paths.size() ? fmt::format(" and {} more", entries.size() - paths.size())
+       paths.empty() ? "none" : joined(paths, ", "),
+       entries.size() > paths.size() ? formatted(" and {} more", entries.size() - paths.size())
                                      : "");
 }
 

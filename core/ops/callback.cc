@@ -45,7 +45,7 @@ void run_callback(Context& ctx, bool manual, std::string_view owner, std::string
   if (status == DLCORE_OK && cause == nullptr) return;
   const dlcore_status code = cause != nullptr ? cause->code : status;
   Error error(
-      code, fmt::format("{}: its {} callback failed with {}{}{}", owner, what,
+      code, formatted("{}: its {} callback failed with {}{}{}", owner, what,
                         dlcore_status_name(code), cause ? ": " : "", cause ? cause->message : ""));
   error.cause = std::move(cause);
   throw error;

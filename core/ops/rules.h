@@ -72,7 +72,7 @@ class Infer {
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    invalid("{}: {}", op.name, fmt::format(format, std::forward<Args>(args)...));
+    invalid("{}: {}", op.name, formatted(format, std::forward<Args>(args)...));
   }
 
  private:
@@ -87,7 +87,6 @@ void infer_like_first(Infer& r);   // output 0 like input 0
 Dims broadcast(const Infer& r, const Dims& a, const Dims& b);
 
 // ---- Views: strides and offset of an output that shares input 0's elements.
-// -----------------------
 class View {
  public:
   View(const Tensor& input, AttrReader attrs, std::span<const int64_t> shape, int64_t* strides)
@@ -101,7 +100,6 @@ class View {
 };
 
 // ---- Reverse mode
-// ------------------------------------------------------------------------------------
 class Vjp {
  public:
   // `wanted`: bit i for each input whose gradient is asked for.
@@ -140,7 +138,6 @@ class Vjp {
 };
 
 // ---- Forward mode
-// ------------------------------------------------------------------------------------
 class Jvp {
  public:
   Jvp(Context& ctx, const OpDef& op, AttrReader attrs, std::span<const Value> primals,
@@ -174,7 +171,6 @@ class Jvp {
 };
 
 // ---- Vectorisation: batched inputs have the examples as axis 0
-// ---------------------------------------
 class Batch {
  public:
   Batch(Context& ctx, const OpDef& op, AttrReader attrs, int64_t size,
@@ -215,7 +211,6 @@ class Batch {
 void batch_elementwise(Batch& r);
 
 // ---- Decomposition
-// -----------------------------------------------------------------------------------
 class Compose {
  public:
   Compose(Context& ctx, AttrReader attrs, std::span<const Value> inputs, std::span<Value> results)

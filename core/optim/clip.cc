@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clipping of gradients by their common norm, written in ops so that it can be captured.
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"

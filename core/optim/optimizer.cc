@@ -74,7 +74,7 @@ void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
   std::set<const Variable*> members = members_;
   Group group;
   definition_.op_attrs(reader, group.op_attrs);
-  const std::string prefix = fmt::format("{}.{}", what, groups_.size());
+  const std::string prefix = formatted("{}.{}", what, groups_.size());
   group.learning_rate =
       learning_rate_variable(ctx, prefix + ".learning_rate", reader.real(kLearningRate));
   if (definition_.counts_steps) {
@@ -97,7 +97,7 @@ void Optimizer::add_group(Context& ctx, std::span<Variable* const> variables,
     parameter.variable = Ref<Variable>(variable);
     for (const char* state : definition_.state) {
       parameter.state.push_back(zeros(ctx.engine(),
-                                      fmt::format("{}.{}.{}", variable->name(), what, state),
+                                      formatted("{}.{}.{}", variable->name(), what, state),
                                       state_dtype(variable->dtype()), variable->shape()));
     }
   }
@@ -144,13 +144,13 @@ std::vector<NamedVariable> Optimizer::named_state() const {
   std::vector<NamedVariable> named;
   for (size_t g = 0; g < groups_.size(); ++g) {
     const Group& group = groups_[g];
-    named.push_back({fmt::format("{}.learning_rate", g), group.learning_rate.get()});
-    if (group.steps) named.push_back({fmt::format("{}.steps", g), group.steps.get()});
+    named.push_back({formatted("{}.learning_rate", g), group.learning_rate.get()});
+    if (group.steps) named.push_back({formatted("{}.steps", g), group.steps.get()});
     for (size_t p = 0; p < group.parameters.size(); ++p) {
       const std::vector<Lent<Variable>>& state = group.parameters[p].state;
       for (size_t s = 0; s < state.size(); ++s) {
         named.push_back(
-            {fmt::format("{}.{}.{}", g, p, definition_.state.begin()[s]), state[s].get()});
+            {formatted("{}.{}.{}", g, p, definition_.state.begin()[s]), state[s].get()});
       }
     }
   }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/dims.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cctype>
 
@@ -147,7 +145,7 @@ Dim DimTable::divide(Dim a, Dim b) {
 std::string DimTable::atom_text(int32_t number) const {
   const Atom& a = atoms_[static_cast<size_t>(number)];
   if (a.symbol >= 0) return symbols_[static_cast<size_t>(a.symbol)];
-  return fmt::format("div({}, {})", text(a.numerator), text(a.denominator));
+  return formatted("div({}, {})", text(a.numerator), text(a.denominator));
 }
 
 std::string DimTable::text(Dim d) const {
@@ -162,7 +160,7 @@ std::string DimTable::text(Dim d) const {
     std::vector<std::string> factors;
     for (int32_t a : monomial) factors.push_back(atom_text(a));
     std::sort(factors.begin(), factors.end());
-    terms.push_back({monomial.size(), fmt::format("{}", fmt::join(factors, "*")), coefficient});
+    terms.push_back({monomial.size(), joined(factors, "*"), coefficient});
   }
   std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
     return a.degree != b.degree ? a.degree > b.degree : a.factors < b.factors;

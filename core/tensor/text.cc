@@ -27,23 +27,23 @@ std::string element_text(const std::byte* data, Dtype dtype, int64_t i) {
     case DLCORE_BOOL:
       return element<uint8_t>(data, i) != 0 ? "true" : "false";
     case DLCORE_U8:
-      return fmt::format("{}", unsigned{element<uint8_t>(data, i)});
+      return formatted("{}", unsigned{element<uint8_t>(data, i)});
     case DLCORE_I8:
-      return fmt::format("{}", int{element<int8_t>(data, i)});
+      return formatted("{}", int{element<int8_t>(data, i)});
     case DLCORE_I16:
-      return fmt::format("{}", element<int16_t>(data, i));
+      return formatted("{}", element<int16_t>(data, i));
     case DLCORE_I32:
-      return fmt::format("{}", element<int32_t>(data, i));
+      return formatted("{}", element<int32_t>(data, i));
     case DLCORE_I64:
-      return fmt::format("{}", element<int64_t>(data, i));
+      return formatted("{}", element<int64_t>(data, i));
     case DLCORE_F16:
-      return fmt::format("{:g}", to_float(element<Half>(data, i)));
+      return formatted("{:g}", to_float(element<Half>(data, i)));
     case DLCORE_BF16:
-      return fmt::format("{:g}", to_float(element<BFloat16>(data, i)));
+      return formatted("{:g}", to_float(element<BFloat16>(data, i)));
     case DLCORE_F32:
-      return fmt::format("{:g}", element<float>(data, i));
+      return formatted("{:g}", element<float>(data, i));
     default:
-      return fmt::format("{:g}", element<double>(data, i));
+      return formatted("{:g}", element<double>(data, i));
   }
 }
 
@@ -96,9 +96,9 @@ class Writer {
 
 std::string tensor_text(Context& ctx, Tensor& tensor) {
   const DimMath math(ctx);
-  std::string text = fmt::format(
-      "tensor {} {} on {}", dtype_name(tensor.dtype),
-      tensor.symbolic() && !ctx.capture ? "[?]" : math.text(tensor.dims()), tensor.device->name());
+  std::string text = formatted("tensor {} {} on {}", dtype_name(tensor.dtype),
+                               tensor.symbolic() && !ctx.capture ? "[?]" : math.text(tensor.dims()),
+                               tensor.device->name());
   if (tensor.symbolic()) return text + ", a value of a captured graph";
   if (tensor.leveled()) return text + ", of a transform level";
   if (tensor.data == nullptr) return text + ", without elements";

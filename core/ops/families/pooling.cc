@@ -19,7 +19,6 @@ constexpr const char* kAlong[] = {"rows", "columns"};
 enum : int { kKernel, kStride, kPadding };
 
 // ---- Windows
-// -----------------------------------------------------------------------------------------
 
 // A window along one axis, in elements of x.
 struct Extent {
@@ -37,7 +36,7 @@ struct Window {
 
 template <class... Args>
 [[noreturn]] void refuse(const char* op, fmt::format_string<Args...> format, Args&&... args) {
-  invalid("{}: {}", op, fmt::format(format, std::forward<Args>(args)...));
+  invalid("{}: {}", op, formatted(format, std::forward<Args>(args)...));
 }
 
 // One number for both axes, or one for each.
@@ -186,7 +185,6 @@ Dims size_attr(const Infer& r, int index) {
 }
 
 // ---- max_pool2d
-// --------------------------------------------------------------------------------------
 
 // One row of elements for each plane.
 Value flat_planes(const Value& x) {
@@ -281,7 +279,6 @@ constexpr OpDef op_max_pool2d_backward = {
 };
 
 // ---- avg_pool2d
-// --------------------------------------------------------------------------------------
 
 constexpr int kAvgCount = 4, kAvgSize = 5;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over axes: all of them when none are given.
 #include <algorithm>
+#include <cmath>
 
 #include "core/ops/families/common.h"
 
