@@ -143,7 +143,37 @@ HWY_INLINE T fold_map(int64_t n, T fill, const Map& map, const X*... x) {
   (std::make_index_sequence<kVectors>());
 }
 
-// The same, and writes map(x...) to `out`, which may be one of x.
+// How many neighbouring blocks fold_blocks takes: enough to have eight vectors in the making, since
+// an addition waits for the one before it in its lane.
+template <class T>
+inline constexpr int64_t kTogether =
+    std::max<int64_t>(1, 8 * static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>())) / kLanes);
+
+// Reduces kTogether<T> neighbouring blocks of kBlock elements, side by side, to one result each.
+template <class Op, class T>
+HWY_INLINE void fold_blocks(const T* x, T* results) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
+  constexpr size_t kVectors = kLanes / kWidth;
+  const V identity = hn::Set(d, Op::template kIdentity<T>);
+  [&]<size_t... i>(std::index_sequence<i...>) HWY_ATTR {
+    V lanes[sizeof...(i)] = {((void)i, identity)...};
+    for (int64_t at = 0; at < kBlock; at += kLanes) {
+      ((lanes[i] = Op::step(d, lanes[i],
+                            hn::LoadU(d, x + i / kVectors * kBlock + at + i % kVectors * kWidth))),
+       ...);
+    }
+    for (int64_t b = 0; b < kTogether<T>; ++b) {
+      V own[kVectors];
+      std::copy_n(lanes + b * static_cast<int64_t>(kVectors), kVectors, own);
+      results[b] = fold_lanes<Op>(d, own);
+    }
+  }
+  (std::make_index_sequence<kTogether<T> * kVectors>());
+}
+
+// fold_map that also writes map(x...) to `out`, which may be one of x.
 template <class Op, class T, class Map, class... X>
 HWY_INLINE T fold_and_store(int64_t n, T* out, T fill, const Map& map, const X*... x) {
   const hn::ScalableTag<T> d;

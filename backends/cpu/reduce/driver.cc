@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kGrain = 32 * 1024;      // elements worth a part of their own
 constexpr int64_t kAccumulatorMax = 16;    // bytes
 constexpr int64_t kColumnAccumulator = 8;  // bytes, where there is a `columns` function
+constexpr int64_t kTogetherMax = 8;        // blocks
 constexpr int64_t kShortBatch = 64;        // short sequences whose results are finished at once
 constexpr int64_t kMergeWidth = 16;        // outputs whose chunks are merged at once
 
@@ -123,7 +124,19 @@ void reduce_sequence(const Task& task, int64_t offset, int64_t start, int64_t n,
   const Reduction& r = task.reduction;
   alignas(64) char buffer[kBlock * 8];
   const char* row = task.base + offset * r.element_size;
-  for (const int64_t end = start + n; start < end; start += kBlock) {
+  const int64_t end = start + n;
+  if (r.blocks != nullptr) {
+    alignas(64) char accumulators[kTogetherMax * kColumnAccumulator];
+    const int64_t step = r.together * kBlock;
+    for (; start + step <= end && task.view.elements.one_run(start, step); start += step) {
+      r.blocks(row + task.view.elements.offset(start) * r.element_size, accumulators);
+      for (int64_t b = 0; b < r.together; ++b) {
+        std::copy_n(accumulators + b * r.accumulator_size, r.accumulator_size, stack.next());
+        stack.push();
+      }
+    }
+  }
+  for (; start < end; start += kBlock) {
     const int64_t count = std::min(kBlock, end - start);
     r.block(dense_block(task, row, start, count, buffer), start, count, stack.next());
     stack.push();

@@ -23,6 +23,11 @@ void block(const void* x, int64_t, int64_t n, void* accumulator) {
   *static_cast<T*>(accumulator) = fold_block<Op>(wide_block<S>(x, n, buffer), n);
 }
 
+template <class Op, class T>
+void blocks(const void* x, void* accumulators) {
+  fold_blocks<Op>(static_cast<const T*>(x), static_cast<T*>(accumulators));
+}
+
 template <class Op, class S>
 void columns(const void* x, const int64_t* rows, int64_t n, int64_t width, void* accumulators) {
   using T = Wide<S>;
@@ -78,6 +83,10 @@ constexpr Reduction make_reduction() {
                  columns<Op, S>, combine<Op, Wide<S>>, kFinish};
   if constexpr (!kIsHalf<S>) {
     r.take_even = take_even<S>;
+    if constexpr (kTogether < S >> 1) {
+      r.blocks = blocks<Op, S>;
+      r.together = kTogether<S>;
+    }
   }
   return r;
 }
