@@ -45,6 +45,7 @@
 
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/op_numbers.h"
+#include "backends/cpu/queue.h"
 #include "core/base/half.h"
 #include "dlcore/plugin.h"
 #include "hwy/detect_targets.h"
@@ -121,8 +122,33 @@ consteval dlcore_dtype dtype_of() {
 
 // A row of a kernel table.
 constexpr dlcore_kernel make_kernel(Op op, dlcore_dtype dtype, uint32_t flags,
-                                    dlcore_kernel_fn launch) {
-  return {static_cast<int32_t>(op), dtype, flags, 0, launch, nullptr, nullptr};
+                                    dlcore_kernel_fn launch,
+                                    decltype(dlcore_kernel::workspace) workspace = nullptr) {
+  return {static_cast<int32_t>(op), dtype, flags, 0, launch, nullptr, workspace};
+}
+
+// The same for a class over one launch: Work(launch) with run(queue), which returns a status or
+// cannot fail, and workspace_bytes().
+template <class Work>
+dlcore_status launch_work(void* queue, const dlcore_launch* launch) {
+  const Work work(launch);
+  const Queue& q = *static_cast<const Queue*>(queue);
+  if constexpr (std::is_void_v<decltype(work.run(q))>) {
+    work.run(q);
+    return DLCORE_OK;
+  } else {
+    return work.run(q);
+  }
+}
+
+template <class Work>
+uint64_t workspace_of_work(const dlcore_launch* launch) {
+  return Work(launch).workspace_bytes();
+}
+
+template <class Work>
+constexpr dlcore_kernel make_kernel(Op op, dlcore_dtype dtype, uint32_t flags) {
+  return make_kernel(op, dtype, flags, launch_work<Work>, workspace_of_work<Work>);
 }
 
 }  // namespace dlcore::cpu

@@ -262,30 +262,13 @@ class BatchNorm {
   T* variances_;
 };
 
-template <class T>
-dlcore_status batch_norm(void* queue, const dlcore_launch* launch) {
-  BatchNorm<T>(launch).run(*static_cast<const Queue*>(queue));
-  return DLCORE_OK;
-}
-
-template <class T>
-uint64_t workspace(const dlcore_launch* launch) {
-  return BatchNorm<T>(launch).workspace_bytes();
-}
-
-template <class T>
-constexpr dlcore_kernel row(dlcore_dtype dtype) {
-  return {static_cast<int32_t>(Op::kBatchNorm),
-          dtype,
-          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
-          0,
-          batch_norm<T>,
-          nullptr,
-          workspace<T>};
-}
-
-constexpr dlcore_kernel kKernels[] = {row<float>(DLCORE_F32), row<float>(DLCORE_F16),
-                                      row<float>(DLCORE_BF16), row<double>(DLCORE_F64)};
+constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
+constexpr dlcore_kernel kKernels[] = {
+    make_kernel<BatchNorm<float>>(Op::kBatchNorm, DLCORE_F32, kFlags),
+    make_kernel<BatchNorm<float>>(Op::kBatchNorm, DLCORE_F16, kFlags),
+    make_kernel<BatchNorm<float>>(Op::kBatchNorm, DLCORE_BF16, kFlags),
+    make_kernel<BatchNorm<double>>(Op::kBatchNorm, DLCORE_F64, kFlags),
+};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

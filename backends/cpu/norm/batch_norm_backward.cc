@@ -296,30 +296,13 @@ class Backward {
   Rows<T> dbias_;
 };
 
-template <class T>
-dlcore_status launch_backward(void* queue, const dlcore_launch* launch) {
-  Backward<T>(launch).run(*static_cast<const Queue*>(queue));
-  return DLCORE_OK;
-}
-
-template <class T>
-uint64_t workspace(const dlcore_launch* launch) {
-  return Backward<T>(launch).workspace_bytes();
-}
-
-template <class T>
-constexpr dlcore_kernel row(dlcore_dtype dtype) {
-  return {static_cast<int32_t>(Op::kBatchNormBackward),
-          dtype,
-          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
-          0,
-          launch_backward<T>,
-          nullptr,
-          workspace<T>};
-}
-
-constexpr dlcore_kernel kKernels[] = {row<float>(DLCORE_F32), row<float>(DLCORE_F16),
-                                      row<float>(DLCORE_BF16), row<double>(DLCORE_F64)};
+constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
+constexpr dlcore_kernel kKernels[] = {
+    make_kernel<Backward<float>>(Op::kBatchNormBackward, DLCORE_F32, kFlags),
+    make_kernel<Backward<float>>(Op::kBatchNormBackward, DLCORE_F16, kFlags),
+    make_kernel<Backward<float>>(Op::kBatchNormBackward, DLCORE_BF16, kFlags),
+    make_kernel<Backward<double>>(Op::kBatchNormBackward, DLCORE_F64, kFlags),
+};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

@@ -158,19 +158,13 @@ uint64_t workspace(const dlcore_launch* launch) {
   return dense ? 0 : static_cast<uint64_t>(in.length()) * 2 * sizeof(T);
 }
 
-template <class T>
-constexpr dlcore_kernel row(dlcore_dtype dtype) {
-  return {static_cast<int32_t>(Op::kLayerNorm),
-          dtype,
-          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
-          0,
-          layer_norm<T>,
-          nullptr,
-          workspace<T>};
-}
-
-constexpr dlcore_kernel kKernels[] = {row<float>(DLCORE_F32), row<float>(DLCORE_F16),
-                                      row<float>(DLCORE_BF16), row<double>(DLCORE_F64)};
+constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
+constexpr dlcore_kernel kKernels[] = {
+    make_kernel(Op::kLayerNorm, DLCORE_F32, kFlags, layer_norm<float>, workspace<float>),
+    make_kernel(Op::kLayerNorm, DLCORE_F16, kFlags, layer_norm<float>, workspace<float>),
+    make_kernel(Op::kLayerNorm, DLCORE_BF16, kFlags, layer_norm<float>, workspace<float>),
+    make_kernel(Op::kLayerNorm, DLCORE_F64, kFlags, layer_norm<double>, workspace<double>),
+};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

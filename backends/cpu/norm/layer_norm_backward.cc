@@ -120,7 +120,8 @@ template <class T>
 class Backward {
  public:
   explicit Backward(const dlcore_launch* launch)
-      : mask_(trailing_mask(launch->inputs[1].rank, launch->attrs[0])),
+      : launch_(launch),
+        mask_(trailing_mask(launch->inputs[1].rank, launch->attrs[0])),
         g_(rows_of<T>(launch->inputs[0], mask_)),
         x_(rows_of<T>(launch->inputs[1], mask_)),
         mean_(launch->inputs[3], 0),
@@ -129,25 +130,25 @@ class Backward {
         rows_(x_.count()),
         length_(x_.length()),
         group_rows_(rows_per_group(length_)),
-        areas_(g_.dense() && x_.dense() && dx_.dense() ? kG : kDx + 1) {}
+        areas_(g_.dense() && x_.dense() && dx_.dense() ? kG : kDx + 1),
+        workspace_(static_cast<T*>(launch->workspace)) {}
 
   int64_t groups() const { return (rows_ + group_rows_ - 1) / group_rows_; }
   uint64_t workspace_bytes() const {
     return static_cast<uint64_t>((groups() * areas_ + 1) * length_) * sizeof(T);
   }
 
-  void run(const Queue& queue, const dlcore_launch* launch) {
-    workspace_ = static_cast<T*>(launch->workspace);
-    scale_ = dense_operand(launch, 2, codec_of, workspace_ + groups() * areas_ * length_);
+  void run(const Queue& queue) const {
+    const T* scale = dense_operand(launch_, 2, codec_of, workspace_ + groups() * areas_ * length_);
     queue.parallel_for(groups(), [&](int64_t group) {
-      if (!queue.stopped()) run_group(group);
+      if (!queue.stopped()) run_group(group, scale);
     });
     const int64_t tiles = (length_ + kTile - 1) / kTile;
     queue.parallel_for(tiles, [&](int64_t tile) {
       const int64_t at = tile * kTile;
       const int64_t n = std::min(kTile, length_ - at);
-      merge(launch->outputs[1], kDscale, at, n);
-      merge(launch->outputs[2], kDbias, at, n);
+      merge(launch_->outputs[1], kDscale, at, n);
+      merge(launch_->outputs[2], kDbias, at, n);
     });
   }
 
@@ -156,26 +157,26 @@ class Backward {
     return workspace_ + (group * areas_ + which) * length_;
   }
 
-  void run_group(int64_t group) const {
+  void run_group(int64_t group, const T* scale) const {
     std::fill_n(area(group, kDscale), 4 * length_, T(0));
     const int64_t last = std::min(rows_, (group + 1) * group_rows_);
     for (int64_t first = group * group_rows_; first < last; first += kSpan) {
-      for (int64_t r = first; r < std::min(last, first + kSpan); ++r) run_row(group, r);
+      for (int64_t r = first; r < std::min(last, first + kSpan); ++r) run_row(group, r, scale);
       add_to(area(group, kDscale), area(group, kSpanDscale), 2 * length_);
       std::fill_n(area(group, kSpanDscale), 2 * length_, T(0));
     }
   }
 
-  void run_row(int64_t group, int64_t r) const {
+  void run_row(int64_t group, int64_t r, const T* scale) const {
     const bool copies = areas_ > kG;
     const T* g = g_.read(g_.row(r), 0, length_, copies ? area(group, kG) : nullptr);
     const T* x = x_.read(x_.row(r), 0, length_, copies ? area(group, kX) : nullptr);
     const T mean = mean_.at(mean_.row(r), 0);
     const T rstd = rstd_.at(rstd_.row(r), 0);
-    const RowSums<T> sums = sums_of_row(g, x, scale_, length_, mean, rstd);
+    const RowSums<T> sums = sums_of_row(g, x, scale, length_, mean, rstd);
     add_parameters(g, x, length_, mean, rstd, area(group, kSpanDscale), area(group, kSpanDbias));
     T* dx = dx_.place(dx_.row(r), 0, length_, copies ? area(group, kDx) : nullptr);
-    write_dx(g, x, scale_, length_, mean, rstd, sums, dx);
+    write_dx(g, x, scale, length_, mean, rstd, sums, dx);
     dx_.write(dx_.row(r), 0, length_, dx);
   }
 
@@ -197,6 +198,7 @@ class Backward {
     out.write(out.row(0), at, n, place);
   }
 
+  const dlcore_launch* launch_;
   uint32_t mask_;
   Rows<T> g_;
   Rows<T> x_;
@@ -207,34 +209,16 @@ class Backward {
   int64_t length_;
   int64_t group_rows_;
   int64_t areas_;
-  T* workspace_ = nullptr;
-  const T* scale_ = nullptr;
+  T* workspace_;
 };
 
-template <class T>
-dlcore_status launch_backward(void* queue, const dlcore_launch* launch) {
-  Backward<T>(launch).run(*static_cast<const Queue*>(queue), launch);
-  return DLCORE_OK;
-}
-
-template <class T>
-uint64_t workspace(const dlcore_launch* launch) {
-  return Backward<T>(launch).workspace_bytes();
-}
-
-template <class T>
-constexpr dlcore_kernel row(dlcore_dtype dtype) {
-  return {static_cast<int32_t>(Op::kLayerNormBackward),
-          dtype,
-          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
-          0,
-          launch_backward<T>,
-          nullptr,
-          workspace<T>};
-}
-
-constexpr dlcore_kernel kKernels[] = {row<float>(DLCORE_F32), row<float>(DLCORE_F16),
-                                      row<float>(DLCORE_BF16), row<double>(DLCORE_F64)};
+constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
+constexpr dlcore_kernel kKernels[] = {
+    make_kernel<Backward<float>>(Op::kLayerNormBackward, DLCORE_F32, kFlags),
+    make_kernel<Backward<float>>(Op::kLayerNormBackward, DLCORE_F16, kFlags),
+    make_kernel<Backward<float>>(Op::kLayerNormBackward, DLCORE_BF16, kFlags),
+    make_kernel<Backward<double>>(Op::kLayerNormBackward, DLCORE_F64, kFlags),
+};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

@@ -187,26 +187,20 @@ uint64_t workspace(const dlcore_launch* launch) {
   return static_cast<uint64_t>(in.count() * chunks_of(in.length())) * sizeof(ScaledSum<T>);
 }
 
-template <class T>
-constexpr dlcore_kernel row(Op op, dlcore_dtype dtype, dlcore_kernel_fn launch) {
-  return {static_cast<int32_t>(op),
-          dtype,
-          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
-          0,
-          launch,
-          nullptr,
-          workspace<T>};
-}
-
+constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
 constexpr dlcore_kernel kKernels[] = {
-    row<float>(Op::kSoftmax, DLCORE_F32, launch_rows<Softmax, float>),
-    row<float>(Op::kSoftmax, DLCORE_F16, launch_rows<Softmax, float>),
-    row<float>(Op::kSoftmax, DLCORE_BF16, launch_rows<Softmax, float>),
-    row<double>(Op::kSoftmax, DLCORE_F64, launch_rows<Softmax, double>),
-    row<float>(Op::kLogSoftmax, DLCORE_F32, launch_rows<LogSoftmax, float>),
-    row<float>(Op::kLogSoftmax, DLCORE_F16, launch_rows<LogSoftmax, float>),
-    row<float>(Op::kLogSoftmax, DLCORE_BF16, launch_rows<LogSoftmax, float>),
-    row<double>(Op::kLogSoftmax, DLCORE_F64, launch_rows<LogSoftmax, double>),
+    make_kernel(Op::kSoftmax, DLCORE_F32, kFlags, launch_rows<Softmax, float>, workspace<float>),
+    make_kernel(Op::kSoftmax, DLCORE_F16, kFlags, launch_rows<Softmax, float>, workspace<float>),
+    make_kernel(Op::kSoftmax, DLCORE_BF16, kFlags, launch_rows<Softmax, float>, workspace<float>),
+    make_kernel(Op::kSoftmax, DLCORE_F64, kFlags, launch_rows<Softmax, double>, workspace<double>),
+    make_kernel(Op::kLogSoftmax, DLCORE_F32, kFlags, launch_rows<LogSoftmax, float>,
+                workspace<float>),
+    make_kernel(Op::kLogSoftmax, DLCORE_F16, kFlags, launch_rows<LogSoftmax, float>,
+                workspace<float>),
+    make_kernel(Op::kLogSoftmax, DLCORE_BF16, kFlags, launch_rows<LogSoftmax, float>,
+                workspace<float>),
+    make_kernel(Op::kLogSoftmax, DLCORE_F64, kFlags, launch_rows<LogSoftmax, double>,
+                workspace<double>),
 };
 
 }  // namespace

@@ -145,26 +145,24 @@ uint64_t workspace(const dlcore_launch* launch) {
   return static_cast<uint64_t>(ys.count() * chunks_of(ys.length())) * sizeof(T);
 }
 
-template <class T>
-constexpr dlcore_kernel row(Op op, dlcore_dtype dtype, dlcore_kernel_fn launch) {
-  return {static_cast<int32_t>(op),
-          dtype,
-          DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE,
-          0,
-          launch,
-          nullptr,
-          workspace<T>};
-}
-
+constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
 constexpr dlcore_kernel kKernels[] = {
-    row<float>(Op::kSoftmaxBackward, DLCORE_F32, backward<Softmax, float>),
-    row<float>(Op::kSoftmaxBackward, DLCORE_F16, backward<Softmax, float>),
-    row<float>(Op::kSoftmaxBackward, DLCORE_BF16, backward<Softmax, float>),
-    row<double>(Op::kSoftmaxBackward, DLCORE_F64, backward<Softmax, double>),
-    row<float>(Op::kLogSoftmaxBackward, DLCORE_F32, backward<LogSoftmax, float>),
-    row<float>(Op::kLogSoftmaxBackward, DLCORE_F16, backward<LogSoftmax, float>),
-    row<float>(Op::kLogSoftmaxBackward, DLCORE_BF16, backward<LogSoftmax, float>),
-    row<double>(Op::kLogSoftmaxBackward, DLCORE_F64, backward<LogSoftmax, double>),
+    make_kernel(Op::kSoftmaxBackward, DLCORE_F32, kFlags, backward<Softmax, float>,
+                workspace<float>),
+    make_kernel(Op::kSoftmaxBackward, DLCORE_F16, kFlags, backward<Softmax, float>,
+                workspace<float>),
+    make_kernel(Op::kSoftmaxBackward, DLCORE_BF16, kFlags, backward<Softmax, float>,
+                workspace<float>),
+    make_kernel(Op::kSoftmaxBackward, DLCORE_F64, kFlags, backward<Softmax, double>,
+                workspace<double>),
+    make_kernel(Op::kLogSoftmaxBackward, DLCORE_F32, kFlags, backward<LogSoftmax, float>,
+                workspace<float>),
+    make_kernel(Op::kLogSoftmaxBackward, DLCORE_F16, kFlags, backward<LogSoftmax, float>,
+                workspace<float>),
+    make_kernel(Op::kLogSoftmaxBackward, DLCORE_BF16, kFlags, backward<LogSoftmax, float>,
+                workspace<float>),
+    make_kernel(Op::kLogSoftmaxBackward, DLCORE_F64, kFlags, backward<LogSoftmax, double>,
+                workspace<double>),
 };
 
 }  // namespace

@@ -280,10 +280,8 @@ uint64_t workspace(const dlcore_launch* launch) {
 
 template <class T, bool kBackward>
 constexpr dlcore_kernel kernel() {
-  dlcore_kernel k = make_kernel(kBackward ? Op::kAvgPool2dBackward : Op::kAvgPool2d, dtype_of<T>(),
-                                0, pool<T, kBackward>);
-  k.workspace = workspace<T, kBackward>;
-  return k;
+  return make_kernel(kBackward ? Op::kAvgPool2dBackward : Op::kAvgPool2d, dtype_of<T>(), 0,
+                     pool<T, kBackward>, workspace<T, kBackward>);
 }
 
 constexpr dlcore_kernel kKernels[] = {

@@ -90,7 +90,7 @@ class MaxPool {
               2 * c.count <= c.size;
   }
 
-  uint64_t workspace() const {
+  uint64_t workspace_bytes() const {
     if (halves_ || !windows_.by_phases()) return 0;
     return Scratch<Acc>::bytes(windows_) * static_cast<uint64_t>(parts().count);
   }
@@ -259,25 +259,11 @@ class MaxPool {
 };
 
 template <class T>
-dlcore_status max_pool(void* queue, const dlcore_launch* launch) {
-  MaxPool<T>(launch).run(*static_cast<const Queue*>(queue));
-  return DLCORE_OK;
+constexpr dlcore_kernel row() {
+  return make_kernel<MaxPool<T>>(Op::kMaxPool2d, dtype_of<T>(), 0);
 }
 
-template <class T>
-uint64_t workspace(const dlcore_launch* launch) {
-  return MaxPool<T>(launch).workspace();
-}
-
-template <class T>
-constexpr dlcore_kernel kernel() {
-  dlcore_kernel k = make_kernel(Op::kMaxPool2d, dtype_of<T>(), 0, max_pool<T>);
-  k.workspace = workspace<T>;
-  return k;
-}
-
-constexpr dlcore_kernel kKernels[] = {kernel<float>(), kernel<double>(), kernel<Half>(),
-                                      kernel<BFloat16>()};
+constexpr dlcore_kernel kKernels[] = {row<float>(), row<double>(), row<Half>(), row<BFloat16>()};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE

@@ -25,7 +25,8 @@ class Backward {
       : g_(static_cast<const T*>(launch->inputs[0].data)),
         indices_(static_cast<const int32_t*>(launch->inputs[1].data)),
         x_(static_cast<T*>(launch->outputs[0].data)),
-        memory_(static_cast<Acc*>(launch->workspace)) {
+        memory_(static_cast<Acc*>(launch->workspace)),
+        failure_(launch->failure) {
     const dlcore_operand &g = launch->inputs[0], &x = launch->outputs[0];
     rows_ = g.shape[g.rank - 2];
     columns_ = g.shape[g.rank - 1];
@@ -40,12 +41,12 @@ class Backward {
     per_part_ = std::max<int64_t>(1, (int64_t{1} << 15) / std::max<int64_t>(1, work));
   }
 
-  uint64_t workspace() const {
+  uint64_t workspace_bytes() const {
     if (std::is_same_v<T, Acc>) return 0;
     return static_cast<uint64_t>(parts() * height_ * width_) * sizeof(Acc);
   }
 
-  int64_t run(const Queue& queue) const {
+  dlcore_status run(const Queue& queue) const {
     FirstBad bad(planes_ * rows_ * columns_);
     queue.parallel_for(parts(), [&](int64_t part) {
       const int64_t end = std::min(planes_, (part + 1) * per_part_);
@@ -54,7 +55,8 @@ class Backward {
         if (!run_plane(part, plane, bad)) return;
       }
     });
-    return bad.position();
+    if (bad.position() < 0) return DLCORE_OK;
+    return refuse_index(indices_[bad.position()], bad.position(), height_ * width_, failure_);
   }
 
  private:
@@ -147,33 +149,17 @@ class Backward {
   const int32_t* indices_;
   T* x_;
   Acc* memory_;
+  dlcore_failure* failure_;
   int64_t planes_, rows_, columns_, height_, width_, per_part_;
   bool halves_;
 };
 
 template <class T>
-dlcore_status max_pool_backward(void* queue, const dlcore_launch* launch) {
-  const int64_t bad = Backward<T>(launch).run(*static_cast<const Queue*>(queue));
-  if (bad < 0) return DLCORE_OK;
-  const dlcore_operand& x = launch->outputs[0];
-  return refuse_index(static_cast<const int32_t*>(launch->inputs[1].data)[bad], bad,
-                      x.shape[x.rank - 2] * x.shape[x.rank - 1], launch->failure);
+constexpr dlcore_kernel row() {
+  return make_kernel<Backward<T>>(Op::kMaxPool2dBackward, dtype_of<T>(), 0);
 }
 
-template <class T>
-uint64_t workspace(const dlcore_launch* launch) {
-  return Backward<T>(launch).workspace();
-}
-
-template <class T>
-constexpr dlcore_kernel kernel() {
-  dlcore_kernel k = make_kernel(Op::kMaxPool2dBackward, dtype_of<T>(), 0, max_pool_backward<T>);
-  k.workspace = workspace<T>;
-  return k;
-}
-
-constexpr dlcore_kernel kKernels[] = {kernel<float>(), kernel<double>(), kernel<Half>(),
-                                      kernel<BFloat16>()};
+constexpr dlcore_kernel kKernels[] = {row<float>(), row<double>(), row<Half>(), row<BFloat16>()};
 
 }  // namespace
 }  // namespace dlcore::cpu::HWY_NAMESPACE
