@@ -72,8 +72,8 @@ class Loader : public ObjectHandle {
   const int64_t batch_;
   const bool shuffle_;
 
-  mutable Mutex lock_;  // what follows
-  uint64_t seed_, stream_;   // of the orders: the stream is the hash of the loader's name
+  mutable Mutex lock_;      // what follows
+  uint64_t seed_, stream_;  // of the orders: the stream is the hash of the loader's name
   std::atomic<int64_t> epoch_{0};
   int64_t next_ = 0;    // batch
   bool ended_ = false;  // the end of the epoch has been reported

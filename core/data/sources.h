@@ -20,12 +20,10 @@ struct Dataset {
 
 // Loads what `source` names:
 //   idx:DIR/NAME               DIR/NAME-images-idx3-ubyte and DIR/NAME-labels-idx1-ubyte, plain or
-//   .gz;
-//                              the NAME `test` stands for `t10k`, as MNIST's files are called
+//                              .gz; the NAME `test` stands for `t10k`, as MNIST's files are called
 //   fashion-mnist:train|test   the same from `directory`; when that is empty, from $DLCORE_DATA or
-//   where
-//                              Debian's dataset-fashion-mnist puts it (each of them, or a folder
-//                              fashion-mnist in it)
+//                              where Debian's dataset-fashion-mnist puts it (each of them, or a
+//                              folder fashion-mnist in it)
 // Throws NOT_FOUND with the paths tried, INVALID_ARGUMENT for other strings and for files that do
 // not belong together, and the errors of read_idx.
 Dataset load_dataset(std::string_view source, const std::string& directory = {});

@@ -76,7 +76,6 @@ Ints normal_axes(const char* op, std::span<const int64_t> axes, bool given, int 
 }
 
 // ---- Infer
-// ---------------------------------------------------------------------------------------
 
 Ints Infer::axes(int attr, int rank) const {
   const bool given = attrs.has(attr);
@@ -138,7 +137,6 @@ void infer_comparison(Infer& r) { r.set(0, DLCORE_BOOL, broadcast_inputs(r)); }
 void infer_like_first(Infer& r) { r.set(0, r.dtype(0), r.dims(0)); }
 
 // ---- Vjp
-// -----------------------------------------------------------------------------------------
 
 Vjp::Vjp(Context& ctx, const Node& node, uint64_t wanted, std::span<Value> gradients,
          std::span<Value> results)
@@ -184,7 +182,6 @@ void Vjp::set(int i, Value gradient) {
 }
 
 // ---- Jvp
-// -----------------------------------------------------------------------------------------
 
 Value Jvp::zero_filled(int i) const { return moves(i) ? tangent(i) : zeros_like(input(i)); }
 
@@ -195,7 +192,6 @@ void Jvp::add(int i, Value tangent) {
 }
 
 // ---- Batch
-// ---------------------------------------------------------------------------------------
 
 Value Batch::with_examples(int i) const {
   if (batched(i)) return input(i);

@@ -117,7 +117,7 @@ enum OpTraits : uint32_t {
   kView = 4,         // the output shares the input's elements
   kHidden = 8,       // numbered but without a typed function
   kRandom = 16,  // the last input is the key; left out, it is drawn from the context's generator
-  kNoGradient = 32,     // the derivative is zero or there is none
+  kNoGradient = 32,  // the derivative is zero or there is none
 };
 
 // Which inputs (low half) and outputs (high half) a derivative needs the elements of.

@@ -6,8 +6,8 @@
 #include <functional>
 #include <thread>
 
-#include "support/sanitized.h"
 #include "support.h"
+#include "support/sanitized.h"
 
 namespace dlcore::test {
 namespace {

@@ -11,11 +11,10 @@ namespace {
 class Catalogue : public ApiTest {};
 
 TEST_F(Catalogue, LayersKeepTheirNumbers) {
-  const char* names[] = {"Linear",  "Sequential", "ReLU",      "GELU",    "SiLU",
-                         "Sigmoid", "Tanh",       "LeakyReLU", "Softmax", "LogSoftmax",
-                         "Flatten", "Dropout",    "LayerNorm", "Identity",
-                         "Conv2d",  "MaxPool2d",  "AvgPool2d", "Embedding", "BatchNorm",
-                         "Unflatten"};
+  const char* names[] = {"Linear",    "Sequential", "ReLU",      "GELU",      "SiLU",
+                         "Sigmoid",   "Tanh",       "LeakyReLU", "Softmax",   "LogSoftmax",
+                         "Flatten",   "Dropout",    "LayerNorm", "Identity",  "Conv2d",
+                         "MaxPool2d", "AvgPool2d",  "Embedding", "BatchNorm", "Unflatten"};
   int32_t number = 1;
   for (const char* name : names) {
     EXPECT_EQ(dlcore_catalogue_find(ctx_, DLCORE_CATALOGUE_LAYERS, name), number++) << name;

@@ -3,8 +3,8 @@
 // the same on every run.
 #include <map>
 
-#include "support/sanitized.h"
 #include "op_random.h"
+#include "support/sanitized.h"
 
 namespace dlcore::test {
 namespace {

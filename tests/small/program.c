@@ -38,7 +38,8 @@ static dlcore_engine *open_engine(arena *memory, dlcore_error **error) {
   options.isa = DLCORE_ISA_BASELINE; /* the same bits on every processor of this architecture */
   options.threads = 1;
   options.memory_limit = kArenaBytes;
-  return dlcore_engine_open_with_allocator(&options, arena_allocate, arena_deallocate, memory, arena_destroy, error);
+  return dlcore_engine_open_with_allocator(&options, arena_allocate, arena_deallocate, memory,
+                                           arena_destroy, error);
 }
 
 static int failures;
@@ -51,9 +52,11 @@ static void expect(int right, const char *what) {
 
 /* A file as it may be compiled into the program: one tensor `w` of f32 [2, 2], in the safetensors format. */
 static dlcore_tensor *weights_from_memory(dlcore_context *ctx) {
-  static const char header[] = "{\"w\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}    ";
+  static const char header[] =
+      "{\"w\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]}}    ";
   static const float values[] = {1, 2, 3, 4};
-  unsigned char file[8 + sizeof header - 1 + sizeof values] = {sizeof header - 1}; /* length, little-endian */
+  unsigned char file[8 + sizeof header - 1 + sizeof values] = {sizeof header -
+                                                               1}; /* length, little-endian */
   memcpy(file + 8, header, sizeof header - 1);
   memcpy(file + 8 + sizeof header - 1, values, sizeof values);
   return dlcore_archive_tensor(ctx, dlcore_archive_open_buffer(ctx, file, sizeof file), "w");
@@ -68,7 +71,8 @@ static void print(const char *what, const float *values, int n) {
 
 static void train(dlcore_context *ctx) {
   const int64_t shape[] = {32, 20}, labels[] = {32};
-  dlcore_module *layers[] = {dlcore_linear_layer(ctx, 20, 48), dlcore_gelu_layer(ctx), dlcore_linear_layer(ctx, 48, 5)};
+  dlcore_module *layers[] = {dlcore_linear_layer(ctx, 20, 48), dlcore_gelu_layer(ctx),
+                             dlcore_linear_layer(ctx, 48, 5)};
   dlcore_module *model = dlcore_sequential(ctx, layers, 3);
   dlcore_optimizer *adam = dlcore_adam(ctx, model, 1e-2);
   float losses[kSteps] = {0};
@@ -108,8 +112,10 @@ int main(int argc, char **argv) {
     s.struct_size = sizeof s;
     dlcore_engine_get_statistics(engine, &s);
     expect(s.threads == 1, "threads");
-    expect(strstr(dlcore_build_info(), "blas none, threads none, plugins none") != NULL, dlcore_build_info());
-    expect(dlcore_engine_load_plugin(engine, "./plugin.so", NULL) == DLCORE_UNIMPLEMENTED, "load_plugin");
+    expect(strstr(dlcore_build_info(), "blas none, threads none, plugins none") != NULL,
+           dlcore_build_info());
+    expect(dlcore_engine_load_plugin(engine, "./plugin.so", NULL) == DLCORE_UNIMPLEMENTED,
+           "load_plugin");
   }
   expect(dlcore_ok(ctx), dlcore_context_error_message(ctx));
   expect(memory.blocks > 10 && memory.destroyed == 0, "blocks in use");

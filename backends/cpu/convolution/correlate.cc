@@ -315,7 +315,6 @@ class Correlate {
 };
 
 // ---- The kernels
-// -----------------------------------------------------------------------------------
 
 template <class S>
 dlcore_status run_forward(void* queue, const dlcore_launch* launch) {

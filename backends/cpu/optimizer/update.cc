@@ -2,9 +2,8 @@
 // sgd_update:  g += weight_decay p;  v = momentum v + (1 - dampening) g;
 //              p -= lr (nesterov ? g + momentum v : v)        without momentum p -= lr g
 // adam_update: Kingma & Ba 2015, algorithm 1, with epsilon outside the root; weight decay is added
-// to the
-//              gradient, or applied to the parameter first when decoupled (Loshchilov & Hutter
-//              2019).
+//              to the gradient, or applied to the parameter first when decoupled (Loshchilov &
+//              Hutter 2019).
 // Outputs may have the memory of the inputs of the same name. Parameters and gradients of half
 // precision are computed in f32, and their state is f32.
 #undef HWY_TARGET_INCLUDE

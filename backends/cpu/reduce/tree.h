@@ -4,11 +4,9 @@
 //
 //   1. The sequence is cut into blocks of kBlock elements.
 //   2. In a block, lane l of kLanes adds elements l, l + kLanes, l + 2 kLanes ... in turn, starting
-//   from
-//      zero. Lanes are then folded in halves: (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
+//      from zero. Lanes are then folded in halves: (l, l + 8), (l, l + 4), (l, l + 2), (l, l + 1).
 //   3. Blocks are added pairwise: block sums go into a binary counter in which equal-sized
-//   neighbours
-//      merge; what is left at the end is added from the right (PairwiseStack).
+//      neighbours merge; what is left at the end is added from the right (PairwiseStack).
 //
 // Step 2 vectorises along the sequence (lanes are parts of vectors) and across neighbouring outputs
 // (a lane is a row of vectors) with equal bits. A run of kChunk elements that starts at a multiple

@@ -84,8 +84,9 @@ typedef dlcore_status (*dlcore_gradcheck_function)(void *user_data, dlcore_conte
                                                    dlcore_tensor **output);
 /* Compares derivatives of order 1 (and 2) with central differences at f64 `inputs`.
  *   order       1 or 2
- *   tolerance   of |analytic - numeric| <= tolerance * max(1, |numeric|); 0 for 1e-6 (1e-5 at order
- * 2) Errors: FAILED_PRECONDITION when they differ, naming input, element and both values. */
+ *   tolerance   of |analytic - numeric| <= tolerance * max(1, |numeric|); 0 for 1e-6 (1e-5 at
+ *               order 2)
+ * Errors: FAILED_PRECONDITION when they differ, naming input, element and both values. */
 DLCORE_API DLCORE_STATUS DLCORE_CALLBACK dlcore_status dlcore_gradcheck(
     dlcore_context *ctx, dlcore_gradcheck_function function, DLCORE_NULLABLE void *user_data,
     DLCORE_ARRAY(n_inputs) dlcore_tensor *const *inputs, int64_t n_inputs, int32_t order,

@@ -8,9 +8,12 @@
  *
  *   DLCORE_HANDLE      a new reference to an object; NULL on failure
  *   DLCORE_BORROWED    a pointer that belongs to the object it was asked of; NULL when there is
- * none DLCORE_STATUS      a dlcore_status code, DLCORE_OK on success DLCORE_PREDICATE   1 for yes;
- * 0 for no, and 0 on failure DLCORE_VALUE       an accessor that cannot fail; on a closed or NULL
- * handle it answers the neutral value that its comment names DLCORE_VOID        returns nothing
+ *                      none
+ *   DLCORE_STATUS      a dlcore_status code, DLCORE_OK on success
+ *   DLCORE_PREDICATE   1 for yes; 0 for no, and 0 on failure
+ *   DLCORE_VALUE       an accessor that cannot fail; on a closed or NULL handle it answers the
+ *                      neutral value that its comment names
+ *   DLCORE_VOID        returns nothing
  *
  * Further markings:
  *
@@ -94,8 +97,7 @@ typedef struct dlcore_checkpoint dlcore_checkpoint; /* checkpoint.h */
 /* What a callback sees of the call that it serves; borrowed for as long as it runs. */
 typedef struct dlcore_op_call dlcore_op_call; /* op.h */
 
-/* ---- Status codes: the canonical numbering of gRPC, TensorFlow and PJRT; never renumbered -----
- */
+/* ---- Status codes: the canonical numbering of gRPC, TensorFlow and PJRT; never renumbered -- */
 
 typedef int32_t dlcore_status;
 enum {
@@ -121,8 +123,7 @@ enum {
 /* The name of a code ("INVALID_ARGUMENT"), or "UNKNOWN" for a number that is none. */
 DLCORE_API DLCORE_BORROWED const char *dlcore_status_name(dlcore_status code);
 
-/* ---- Dtypes: numbers are permanent; gaps are reserved for unsigned, complex and packed types ---
- */
+/* ---- Dtypes: numbers are permanent; gaps are for unsigned, complex and packed types -------- */
 
 typedef int32_t dlcore_dtype;
 enum {

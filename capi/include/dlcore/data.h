@@ -6,8 +6,9 @@
  *   idx:DIR/train, idx:DIR/test      the IDX files of a directory (train-images-idx3-ubyte and
  *                                    train-labels-idx1-ubyte, t10k-... for test), plain or gzip
  *   fashion-mnist:train, ...:test    the same in the directory that the context names, else the
- * environment variable DLCORE_DATA, else where Debian's dataset-fashion-mnist puts it Samples come
- * as f32 [N, features]: bytes are divided by 255. Labels come as i64 [N].
+ *                                    environment variable DLCORE_DATA, else where Debian's
+ *                                    dataset-fashion-mnist puts it
+ * Samples come as f32 [N, features]: bytes are divided by 255. Labels come as i64 [N].
  */
 #ifndef DLCORE_DATA_H
 #define DLCORE_DATA_H

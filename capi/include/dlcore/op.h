@@ -11,10 +11,10 @@
  *   float              one word, the bits of a double
  *   int list           length, then one word each
  *   dim list           length, then two words each: kind, and an integer (kind 0) or the handle
- * number of a symbol of the graph being captured (kind 1, see graph.h) string             length in
- * bytes, then the bytes padded with zeros to whole words optional           presence word (1 or 0),
- * then, when present, the value Words that end at the border between two attributes leave the rest
- * at their defaults.
+ *                      number of a symbol of the graph being captured (kind 1, see graph.h)
+ *   string             length in bytes, then the bytes padded with zeros to whole words
+ *   optional           presence word (1 or 0), then, when present, the value
+ * Words that end at the border between two attributes leave the rest at their defaults.
  *
  * INPUTS are positional; at most one variadic list, the last. An optional input that is absent is
  * dlcore_tensor_none(), or simply left out at the end.
@@ -92,13 +92,14 @@ typedef dlcore_status (*dlcore_op_callback)(void *user_data, dlcore_context *chi
 
 /* Registers an op of this engine and writes its number, valid for this engine only. The op takes
  * `n_inputs` tensors and makes `n_outputs`, and has `n_attrs` words of attributes, all of them
- * integers. infer     sets dtype and shape of each output with dlcore_op_call_set_output_type; it
- * must not look at elements, and runs also while capturing forward   computes: reads
- * dlcore_op_call_input, sets dlcore_op_call_set_output backward  NULL when not differentiable;
- * reads inputs, outputs and dlcore_op_call_gradient, sets dlcore_op_call_set_input_gradient;
- * written in ops it is itself differentiable destroy   runs exactly once: when the engine ends, or
- * before this call returns when it fails Errors: ALREADY_EXISTS (an op of that name),
- * INVALID_ARGUMENT. */
+ * integers.
+ *   infer     sets dtype and shape of each output with dlcore_op_call_set_output_type; it must not
+ *             look at elements, and runs also while capturing
+ *   forward   computes: reads dlcore_op_call_input, sets dlcore_op_call_set_output
+ *   backward  NULL when not differentiable; reads inputs, outputs and dlcore_op_call_gradient, sets
+ *             dlcore_op_call_set_input_gradient; written in ops it is itself differentiable
+ *   destroy   runs exactly once: when the engine ends, or before this call returns when it fails
+ * Errors: ALREADY_EXISTS (an op of that name), INVALID_ARGUMENT. */
 DLCORE_API DLCORE_STATUS DLCORE_CALLBACK dlcore_status
 dlcore_op_register(dlcore_context *ctx, const char *name, int32_t n_inputs, int32_t n_outputs,
                    int32_t n_attrs, dlcore_op_callback infer, dlcore_op_callback forward,

@@ -19,7 +19,6 @@ constexpr DtypeSet kConvolutionSet = kFloatSet | kHalfSet;
 constexpr int64_t kLargest = INT32_MAX;  // of strides, paddings and dilations: sums do not overflow
 
 // ---- Geometry
-// --------------------------------------------------------------------------------------
 
 // The attributes along rows (axis 0) and columns (axis 1).
 struct Window {
@@ -174,7 +173,6 @@ void infer_weight_backward(Infer& r) {
 }
 
 // ---- The three ops as functions, with the attributes of any of them
-// --------------------------------------------------------------------
 
 // The attributes that all three have.
 Attrs shared(const AttrReader& attrs, int64_t times_groups = 1) {
@@ -222,7 +220,6 @@ constexpr SaveMask saves_the_other(uint32_t needs) {
 Value per_channel(const Value& bias) { return reshape(bias, {1, bias.dim(0), 1, 1}); }
 
 // ---- Vectorisation
-// ----------------------------------------------------------------------------------
 
 // [B, N, ...] as [B N, ...], and back.
 Value join_first(const Value& x) {
@@ -309,7 +306,6 @@ void batch_weight_backward(Batch& r) {
 }
 
 // ---- The ops
-// ---------------------------------------------------------------------------------------
 
 constexpr AttrDef kStrideAttr =
     optional(ints_attr("stride", "steps of the window: rows and columns, or one for both; 1"));

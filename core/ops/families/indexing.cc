@@ -16,7 +16,6 @@ constexpr DtypeSet kDifferentiable = kFloatSet | kHalfSet;
 constexpr AttrDef kShape = required(dims_attr("shape", "of the result"));
 
 // ---- Shapes
-// ------------------------------------------------------------------------------------------
 
 // `dims` with axis `axis` replaced by `middle`.
 Dims replaced(const Dims& dims, int axis, const Dims& middle) {
@@ -71,7 +70,6 @@ void need_aligned(const Infer& r, int input, const Dims& dims, int axis, const c
 }
 
 // ---- take
-// ------------------------------------------------------------------------------------------------
 
 constexpr AttrDef kAxis = positional(int_attr("axis", "along which elements are picked"));
 
@@ -183,7 +181,6 @@ constexpr OpDef op_take_backward = {
 };
 
 // ---- take_along_axis
-// -------------------------------------------------------------------------------------
 
 // Inputs with the examples in front, where sizes of 1 are repeated by the op.
 Value in_front(const Batch& r, int i) {
@@ -277,7 +274,6 @@ constexpr OpDef op_take_along_axis_backward = {
 };
 
 // ---- scatter_add
-// -----------------------------------------------------------------------------------------
 
 constexpr OpDef op_scatter_add = {
     .number = kScatterAdd,
@@ -324,7 +320,6 @@ constexpr OpDef op_scatter_add = {
 };
 
 // ---- embedding
-// -------------------------------------------------------------------------------------------
 
 // Where an index means the padding row: to be broadcast against rows.
 Value is_padding(const Value& indices, int64_t padding, Dim rows) {

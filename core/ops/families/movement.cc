@@ -10,7 +10,6 @@ namespace {
 constexpr int32_t kConcat = 127, kPad = 128, kSliceBackward = 129, kOneHot = 130, kStack = 131;
 
 // ---- concat, stack, pad
-// ------------------------------------------------------------------------------
 
 void infer_concat(Infer& r) {
   const int axis = r.axis(0, r.rank(0));

@@ -11,7 +11,6 @@ constexpr int32_t kReshape = 120, kPermuteDims = 121, kSlice = 122, kBroadcastTo
                   kExpandDims = 124, kSqueeze = 125, kStopGradient = 126, kSliceBackward = 129;
 
 // ---- reshape
-// ---------------------------------------------------------------------------------------
 
 // The shape asked for, with a -1 replaced by what is left.
 Dims target_shape(const char* op, const DimMath& math, const Dims& from, Dims to) {
@@ -104,7 +103,6 @@ constexpr OpDef op_reshape = {
 };
 
 // ---- permute_dims
-// ----------------------------------------------------------------------------------
 
 Ints permutation(const char* op, std::span<const int64_t> axes, int rank) {
   if (axes.size() != static_cast<size_t>(rank)) {
@@ -157,7 +155,6 @@ constexpr OpDef op_permute_dims = {
 };
 
 // ---- slice
-// -----------------------------------------------------------------------------------------
 
 // start : stop : step along one axis, as NumPy reads them, with a positive step.
 struct Range {
@@ -283,7 +280,6 @@ constexpr OpDef op_slice = {
 };
 
 // ---- broadcast_to, expand_dims, squeeze, stop_gradient
-// -----------------------------------------------
 
 constexpr OpDef op_broadcast_to = {
     .number = kBroadcastTo,

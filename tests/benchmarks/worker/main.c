@@ -3,7 +3,8 @@
  * The engine's side of the benchmarks: a process that stays warm and answers lines.
  *   worker THREADS
  *   run NAME TURNS    answered by "seconds S": S for that many turns; prepares NAME first, if need
- * be check NAME        "value V": a checksum of the result after three turns, from a fresh start
+ *                     be
+ *   check NAME        "value V": a checksum of the result after three turns, from a fresh start
  *   drop              "dropped": forgets what is prepared
  * or "missing WHAT" when this build lacks something, or "error TEXT". Starts with a line of JSON
  * about itself. Between requests it sleeps. */
@@ -20,8 +21,7 @@ enum { kLine = 256, kCheckedTurns = 3 };
 
 static const benchmark *const kGroups[] = {kCallBenchmarks, kMatrixBenchmarks, kMemoryBenchmarks,
                                            kTrainingBenchmarks, kInferenceBenchmarks};
-static const char *const kIsaNames[] = {"", "baseline", "AVX2", "AVX-512",
-                                       "AVX-512 with BF16"};
+static const char *const kIsaNames[] = {"", "baseline", "AVX2", "AVX-512", "AVX-512 with BF16"};
 
 double seconds_now(void) {
   struct timespec t;
@@ -174,8 +174,9 @@ int main(int argc, char **argv) {
   memset(&statistics, 0, sizeof statistics);
   statistics.struct_size = sizeof statistics;
   dlcore_engine_get_statistics(p.s.engine, &statistics);
-  printf("{\"isa\": \"%s\", \"threads\": %d, \"version\": \"%s\"}\n", kIsaNames[statistics.isa <= 4 ? statistics.isa : 0],
-         (int)statistics.threads, dlcore_build_info());
+  printf("{\"isa\": \"%s\", \"threads\": %d, \"version\": \"%s\"}\n",
+         kIsaNames[statistics.isa <= 4 ? statistics.isa : 0], (int)statistics.threads,
+         dlcore_build_info());
   fflush(stdout);
   while (fgets(line, sizeof line, stdin) != NULL) {
     answer(&p, line);
