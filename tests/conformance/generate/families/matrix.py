@@ -36,20 +36,13 @@ def tolerance_of(dtype, inner, largest=9.0):
     return {"rtol": 4 * EPSILON[dtype], "atol": 4 * EPSILON[dtype] * max(inner, 1) * largest}
 
 
-def has_gradient(dtype, name):
-    """In half precision only where it is a product again, without a sum over a batch or of the bias."""
-    if dtype in HALVES:
-        return name in ("square", "wide", "inner1", "batch", "ta", "tb", "ta_tb", "permuted_both", "no_bias", "permuted_rank3")
-    return is_float(dtype)
-
-
 def matmul_cases(suite, dtype):
     def check(name, a, b, attrs=None, **more):
         attrs = attrs or {}
         inner = a.value.shape[-2 if attrs.get("transpose_a") else -1]
         suite.check(f"{dtype}/{name}", "matmul", [a, b], matmul(**attrs), dtype, attrs, wide=True,
                     tolerance=tolerance_of(dtype, inner),
-                    **{"differentiable": has_gradient(dtype, name), "smooth": True, **more})
+                    **{"differentiable": is_float(dtype), "smooth": True, **more})
 
     def draw(shape):
         return suite.numbers.fitting(dtype, shape)
@@ -104,7 +97,7 @@ def linear_cases(suite, dtype):
         inputs = [x, w] if bias is None else [x, w, bias]
         suite.check(f"{dtype}/{name}", "linear", inputs, define, dtype, wide=True,
                     tolerance=tolerance_of(dtype, w.value.shape[1]),
-                    **{"differentiable": has_gradient(dtype, name), "smooth": True, **more})
+                    **{"differentiable": is_float(dtype), "smooth": True, **more})
 
     draw = suite.numbers.spread
     check("bias", Operand(draw([2, 3]), dtype), Operand(draw([4, 3]), dtype), Operand(draw([4]), dtype))
