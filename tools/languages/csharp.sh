@@ -65,7 +65,9 @@ csharp_program() {
 build_csharp_for() {
   local package=("$csharp_root"/bindings/csharp/{Generated,Source}/*.cs)
   csharp_compile "$1" Dlcore.dll -target:library "-doc:$csharp_output/$1/Dlcore.xml" "${package[@]}" &&
-    csharp_program "$1" conformance "$csharp_root"/tests/conformance/csharp/*.cs
+    csharp_program "$1" conformance "$csharp_root"/tests/conformance/csharp/*.cs &&
+    csharp_program "$1" benchmark_worker "$csharp_root"/tests/benchmarks/worker/csharp/*.cs &&
+    csharp_program "$1" example_fashion_mnist "$csharp_root"/examples/fashion_mnist/csharp/*.cs
 }
 
 build_csharp() { build_csharp_for mono && build_csharp_for coreclr; }
@@ -76,4 +78,9 @@ suite_csharp() {
   for runtime in mono coreclr; do
     tally "$csharp_output/$runtime/conformance" "$csharp_root/tests/conformance/cases"
   done
+}
+
+# example_csharp NAME ARGUMENT... : on CoreCLR, or on what DLCORE_CSHARP names (mono).
+example_csharp() {
+  build_csharp_for "${DLCORE_CSHARP:-coreclr}" && "$csharp_output/${DLCORE_CSHARP:-coreclr}/example_$1" "${@:2}"
 }
