@@ -48,11 +48,19 @@ namespace Dlcore
         internal const int DLCORE_CONTEXT_MANUAL = 1;
         internal const int DLCORE_CONTEXT_INFERENCE = 2;
         internal const int DLCORE_LOADER_SHUFFLE = 1;
+        internal const int DLCORE_DLPACK_COPY = 1;
+        internal const int DLCORE_DLPACK_BORROW = 2;
+        internal const int DLCORE_DLPACK_UNVERSIONED = 4;
+        internal const int DLCORE_DLPACK_CONTIGUOUS = 8;
         internal const int DLCORE_ISA_BEST = 0;
         internal const int DLCORE_ISA_BASELINE = 1;
         internal const int DLCORE_ISA_AVX2 = 2;
         internal const int DLCORE_ISA_AVX512 = 3;
         internal const int DLCORE_ISA_AVX512_BF16 = 4;
+        internal const int DLCORE_LOG_DEBUG = 10;
+        internal const int DLCORE_LOG_INFO = 20;
+        internal const int DLCORE_LOG_WARNING = 30;
+        internal const int DLCORE_LOG_ERROR = 40;
         internal const int DLCORE_SCALAR_I64 = 0;
         internal const int DLCORE_SCALAR_F64 = 1;
         internal const int DLCORE_SCALAR_BOOL = 2;
@@ -231,6 +239,12 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern int dlcore_context_set_data_directory(IntPtr ctx, byte* directory);
 
+        // dlpack.h
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern int dlcore_tensor_to_dlpack(IntPtr ctx, IntPtr tensor, ulong flags, ulong* address);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern IntPtr dlcore_tensor_from_dlpack(IntPtr ctx, ulong address, ulong flags);
+
         // engine.h
         [DllImport(Library, ExactSpelling = true)]
         internal static extern void dlcore_engine_options_init(dlcore_engine_options* options, ulong size);
@@ -256,6 +270,8 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern int dlcore_engine_get_statistics(IntPtr engine,
                                                                 dlcore_engine_statistics* statistics);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern long dlcore_engine_collect(IntPtr engine);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern void dlcore_engine_trim(IntPtr engine);
         [DllImport(Library, ExactSpelling = true)]
@@ -321,6 +337,15 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_archive_tensor(IntPtr ctx, IntPtr archive, byte* name);
 
+        // log.h
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern int dlcore_engine_next_log(IntPtr engine, dlcore_log_record* record,
+                                                          long milliseconds);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern int dlcore_engine_log(IntPtr engine, int level, byte* source, byte* message);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern int dlcore_engine_set_log_level(IntPtr engine, int level);
+
         // module.h
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_module_create(IntPtr ctx, int layer, IntPtr* children, long n_children,
@@ -329,6 +354,11 @@ namespace Dlcore
         internal static extern void dlcore_module_retain(IntPtr module);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern void dlcore_module_release(IntPtr module);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern IntPtr dlcore_module_define(IntPtr ctx, byte* kind, IntPtr* children,
+                                                           long n_children, byte* names, IntPtr* variables,
+                                                           long n_variables, IntPtr forward, void* user_data,
+                                                           IntPtr destroy);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_module_call(IntPtr ctx, IntPtr module, IntPtr x);
         [DllImport(Library, ExactSpelling = true)]
@@ -551,6 +581,10 @@ namespace Dlcore
     internal unsafe delegate void dlcore_deallocate_fn(void* user_data, void* address, ulong bytes);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    internal unsafe delegate int dlcore_module_callback(void* user_data, IntPtr child, IntPtr module,
+                                                        IntPtr call);
+
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal unsafe delegate int dlcore_op_callback(void* user_data, IntPtr child, IntPtr call);
 
     [StructLayout(LayoutKind.Sequential)]
@@ -593,6 +627,17 @@ namespace Dlcore
         internal ulong allocations;
         internal ulong source_allocations;
         internal ulong memory_limit;
+    }
+
+    [StructLayout(LayoutKind.Sequential)]
+    internal unsafe struct dlcore_log_record
+    {
+        internal uint struct_size;
+        internal int level;
+        internal long time;
+        internal long lost;
+        internal fixed byte source[32];
+        internal fixed byte message[456];
     }
 
     [StructLayout(LayoutKind.Sequential)]

@@ -11,7 +11,14 @@ namespace Dlcore
     internal static unsafe class Callbacks
     {
         private static readonly ConcurrentDictionary<long, object> Kept = new ConcurrentDictionary<long, object>();
+        private static readonly DestroyFunction Destroy = user => Forget(user);
         private static long last;
+
+        [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+        private delegate void DestroyFunction(IntPtr user);
+
+        /// <summary>What forgets a kept object when the library needs it no more.</summary>
+        internal static readonly IntPtr DestroyAddress = Address(Destroy);
 
         /// <summary>Address of a function that lives as long as the process; its delegate is in a static field.</summary>
         internal static IntPtr Address<T>(T function) => Marshal.GetFunctionPointerForDelegate(function);

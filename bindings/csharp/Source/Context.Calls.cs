@@ -102,6 +102,10 @@ namespace Dlcore
             return all;
         }
 
+        internal static (Tensor, Tensor) Tuple2(Tensor[] results) => (results[0], results[1]);
+
+        internal static (Tensor, Tensor, Tensor) Tuple3(Tensor[] results) => (results[0], results[1], results[2]);
+
         internal Tensor Operand(Operand operand) => operand.Tensor ?? Weak(operand.Number);
 
         /// <summary>The tensor that a call made, or its failure.</summary>

@@ -54,6 +54,14 @@ namespace Dlcore
             return 0;
         });
 
+        /// <summary>The state of the random generator: seed, generator, next call; an i64 variable of shape [3].</summary>
+        public Variable Generator => Use(ctx =>
+        {
+            IntPtr variable = Raw.dlcore_context_generator(ctx);
+            if (variable == IntPtr.Zero) throw TakeError(ctx);
+            return Variable.Borrowed(this, variable);
+        });
+
         /// <summary>Waits until the device has done all work of this context, and reports its first late failure.</summary>
         public void Synchronize() => Use(ctx =>
         {
@@ -122,19 +130,5 @@ namespace Dlcore
             failure.Code == StatusCode.Cancelled && token.IsCancellationRequested
                 ? (Exception)new OperationCanceledException(failure.Message, failure, token)
                 : failure;
-
-        /// <summary>Runs an action once.</summary>
-        private sealed class Restore : IDisposable
-        {
-            private Action action;
-
-            internal Restore(Action action)
-            {
-                this.action = action;
-            }
-
-            /// <inheritdoc/>
-            public void Dispose() => Interlocked.Exchange(ref action, null)?.Invoke();
-        }
     }
 }

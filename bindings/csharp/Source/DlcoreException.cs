@@ -32,7 +32,8 @@ namespace Dlcore
             if (error == IntPtr.Zero) return new InternalException($"{what}: the call failed without saying why", "", cause);
             DlcoreException exception = From(error, cause);
             Raw.dlcore_error_release(error);
-            return exception;
+            if (cause == null || exception.Message.Contains(cause.Message)) return exception;
+            return OfCode((int)exception.Code, $"{exception.Message}: {cause.Message}", exception.Op, exception.InnerException);
         }
 
         /// <summary>Keeps what a callback threw for the call that it makes fail.</summary>

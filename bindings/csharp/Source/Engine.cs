@@ -39,10 +39,20 @@ namespace Dlcore
         private static readonly Action<IntPtr> Close = Raw.dlcore_engine_close;
         private static readonly Action<IntPtr> GiveBack = Raw.dlcore_engine_release;
         private readonly NativeHandle native;
+        private readonly LogReader log;
 
         private Engine(IntPtr handle, Action<IntPtr> release)
         {
             native = new NativeHandle(handle, release);
+            log = new LogReader(native);
+        }
+
+        /// <summary>What the engine has to say that is no error of a call. It is told on a thread of the engine's own; an
+        /// engine's records go to one binding of a process.</summary>
+        public event Action<LogRecord> Logged
+        {
+            add => log.Add(value);
+            remove => log.Remove(value);
         }
 
         /// <summary>The library's own description: version, compiler, what was left out.</summary>
@@ -76,7 +86,13 @@ namespace Dlcore
         /// <summary>Opens an engine with the CPU device.</summary>
         /// <param name="options">threads, limits; null for the defaults</param>
         /// <returns>the engine, to be disposed of</returns>
-        public static Engine Open(EngineOptions options = null)
+        public static Engine Open(EngineOptions options = null) => Open(options, null);
+
+        /// <summary>Opens an engine whose tensors on the CPU lie in memory of the program's.</summary>
+        /// <param name="options">threads, limits; null for the defaults</param>
+        /// <param name="allocator">where memory comes from; null for the system</param>
+        /// <returns>the engine, to be disposed of</returns>
+        public static Engine Open(EngineOptions options, IAllocator allocator)
         {
             if (Raw.dlcore_require(Raw.DLCORE_VERSION) == 0)
             {
@@ -89,7 +105,8 @@ namespace Dlcore
             raw.threads = options.Threads;
             raw.memory_limit = options.MemoryLimit;
             raw.isa = (int)options.InstructionSet;
-            IntPtr error = IntPtr.Zero, handle = Raw.dlcore_engine_open(&raw, &error);
+            IntPtr error = IntPtr.Zero;
+            IntPtr handle = allocator == null ? Raw.dlcore_engine_open(&raw, &error) : Allocators.Open(&raw, allocator, &error);
             if (handle == IntPtr.Zero) throw DlcoreException.Take(error, "engine_open");
             return new Engine(handle, Close);
         }
@@ -147,8 +164,43 @@ namespace Dlcore
             return 0;
         });
 
+        /// <summary>Hands records to a logger of whatever kind: LogTo((level, source, message) => logger.Log((LogLevel)level,
+        /// "{source}: {message}", source, message)).</summary>
+        /// <param name="write">takes level, source and message; on a thread of the engine's own</param>
+        /// <returns>what ends it</returns>
+        public IDisposable LogTo(Action<LogLevel, string, string> write)
+        {
+            if (write == null) throw new ArgumentNullException(nameof(write));
+            Action<LogRecord> listener = record => write(record.Level, record.Source, record.Message);
+            Logged += listener;
+            return new Restore(() => Logged -= listener);
+        }
+
+        /// <summary>Adds a record.</summary>
+        /// <param name="level">how serious it is</param>
+        /// <param name="source">who speaks</param>
+        /// <param name="message">one line</param>
+        public void Log(LogLevel level, string source, string message)
+        {
+            Use(handle =>
+            {
+                fixed (byte* from = Text.Lossy(source), text = Text.Lossy(message))
+                {
+                    return Raw.dlcore_engine_log(handle, LogReader.Native(level), from, text);
+                }
+            });
+        }
+
+        /// <summary>Drops records below a level; at first those below Information.</summary>
+        /// <param name="level">the lowest to keep</param>
+        public void SetLogLevel(LogLevel level) => Use(handle => Raw.dlcore_engine_set_log_level(handle, LogReader.Native(level)));
+
         /// <summary>Stops the engine. What is still held can be released; execution fails from now on.</summary>
-        public void Dispose() => native.Dispose();
+        public void Dispose()
+        {
+            log.Stop();
+            native.Dispose();
+        }
 
         internal T Use<T>(Func<IntPtr, T> call)
         {

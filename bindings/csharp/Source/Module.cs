@@ -15,8 +15,13 @@ namespace Dlcore.Nn
         {
         }
 
-        internal Module(Context context, IntPtr owned)
-            : base(context, new NativeHandle(owned, GiveBack))
+        internal Module(Context context, NativeHandle owned)
+            : base(context, owned)
+        {
+        }
+
+        internal Module(Context context, Func<Resource, NativeHandle> make)
+            : base(context, make)
         {
         }
 
@@ -29,9 +34,7 @@ namespace Dlcore.Nn
             var children = new Module[Raw.dlcore_module_child_count(module)];
             for (int i = 0; i < children.Length; ++i)
             {
-                IntPtr child = Raw.dlcore_module_child(module, i);
-                Raw.dlcore_module_retain(child);
-                children[i] = new Module(Context, child);
+                children[i] = Borrowed(Context, Raw.dlcore_module_child(module, i));
             }
             return children;
         });
@@ -46,7 +49,7 @@ namespace Dlcore.Nn
             IntPtr ctx = context.Enter();
             try
             {
-                return context.Made(ctx, Raw.dlcore_module_call(ctx, context.Use(this, "module"), context.Use(x, nameof(x))));
+                return context.Made(ctx, Raw.dlcore_module_call(ctx, context.Use(CustomModule.Substitute(this), "module"), context.Use(x, nameof(x))));
             }
             finally
             {
@@ -66,7 +69,7 @@ namespace Dlcore.Nn
         {
             IntPtr made = Raw.dlcore_module_snapshot(ctx, Context.Use(this, "module"));
             if (made == IntPtr.Zero) throw Context.TakeError(ctx);
-            return new Module(Context, made);
+            return new Module(Context, Owned(made));
         });
 
         /// <summary>The trainable variables of it and everything inside it, in the order of their definition.</summary>
@@ -144,6 +147,18 @@ namespace Dlcore.Nn
                 fixed (byte* data = bytes) return Raw.dlcore_module_load_buffer(ctx, module, data, (ulong)bytes.Length);
             });
         }
+
+        internal static NativeHandle Owned(IntPtr module) => new NativeHandle(module, GiveBack);
+
+        /// <summary>A new reference to a module that the library lent.</summary>
+        internal static Module Borrowed(Context context, IntPtr borrowed)
+        {
+            Raw.dlcore_module_retain(borrowed);
+            return new Module(context, Owned(borrowed));
+        }
+
+        /// <summary>Whether it stands for that module of the library.</summary>
+        internal bool Is(IntPtr module) => Read(own => own == module);
 
         private void Call(Func<IntPtr, IntPtr, int> call) => Context.Use(ctx =>
         {

@@ -17,6 +17,14 @@ namespace Dlcore
             context.Own(this);
         }
 
+        /// <summary>One whose making needs to know its class.</summary>
+        internal Resource(Context context, Func<Resource, NativeHandle> make)
+        {
+            Context = context;
+            native = make(this);
+            context.Own(this);
+        }
+
         /// <summary>The context that it was made on, and that its methods run on.</summary>
         public Context Context { get; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using Dlcore.Nn;
 
 namespace Dlcore
 {
@@ -35,7 +36,17 @@ namespace Dlcore
         }
 
         /// <summary>Its value; while recording, a leaf of the history.</summary>
-        public Tensor Value => Context.Use(ctx => Context.Made(ctx, Raw.dlcore_variable_read(ctx, Context.Use(this, "variable"))));
+        public Tensor Value => On(Context);
+
+        /// <summary>Its value on a context, such as that of a module's input; while recording, a leaf of the history.</summary>
+        /// <param name="context">whose scope then owns the tensor</param>
+        /// <returns>the value</returns>
+        public Tensor On(Context context)
+        {
+            if (context == null) throw new ArgumentNullException(nameof(context));
+            Variable variable = CustomModule.Substitute(this);
+            return context.Use(ctx => context.Made(ctx, Raw.dlcore_variable_read(ctx, context.Use(variable, "variable"))));
+        }
 
         /// <summary>What backward gathered; null when there is nothing. Setting null forgets it.</summary>
         public Tensor Gradient
