@@ -58,7 +58,7 @@ namespace Dlcore
         /// <returns>both; they have history themselves while the context records</returns>
         public (Tensor value, Tensor gradient) ValueAndGrad(Func<Tensor, Tensor> function, Tensor x)
         {
-            Tensor leaf = NeedTensor(x).Watch();
+            Tensor leaf = Leaf(x);
             Tensor value = function(leaf);
             return (value, Grad(new[] { value }, new[] { leaf }, null, new GradOptions { CreateGraph = true })[0]);
         }
@@ -75,7 +75,7 @@ namespace Dlcore
         /// <returns>a gradient for each; differentiable themselves</returns>
         public Tensor[] Grad(Func<Tensor[], Tensor> function, params Tensor[] xs)
         {
-            Tensor[] leaves = Array.ConvertAll(xs, x => NeedTensor(x).Watch());
+            Tensor[] leaves = Array.ConvertAll(xs, x => Leaf(x));
             return Grad(new[] { function(leaves) }, leaves, null, new GradOptions { CreateGraph = true });
         }
 
@@ -115,7 +115,7 @@ namespace Dlcore
         /// <returns>both; the second may be called again</returns>
         public (Tensor value, Func<Tensor, Tensor> pullback) Vjp(Func<Tensor, Tensor> function, Tensor x)
         {
-            Tensor leaf = NeedTensor(x).Watch();
+            Tensor leaf = Leaf(x);
             Tensor value = function(leaf);
             return (value, seed => Grad(new[] { value }, new[] { leaf }, new[] { seed }, new GradOptions { RetainGraph = true })[0]);
         }
@@ -183,6 +183,9 @@ namespace Dlcore
             if (tensor == null) throw new ArgumentNullException(nameof(tensor));
             return tensor;
         }
+
+        /// <summary>What gradients are asked for with respect to: within another derivative, the tensor itself.</summary>
+        private Tensor Leaf(Tensor x) => NeedTensor(x).RequiresGrad ? x : x.Watch();
 
         private static byte Flag(bool? on) => (byte)(on == true ? 1 : 0);
 

@@ -260,13 +260,12 @@ namespace Dlcore
             try
             {
                 Use(tensor, nameof(tensor));
-                if (from.Parent == null) return tensor;
-                for (Scope each = scope; each != null; each = each.Parent)
+                if (from.IsClosed) throw new FailedPreconditionException("scope_keep: the scope is closed");
+                for (Scope each = scope; from.Parent != null && each != from.Parent; each = each.Parent)
                 {
                     if (each.Forget(tensor)) from.Parent.Track(tensor);
-                    if (each == from) return tensor;
                 }
-                throw new FailedPreconditionException("scope_keep: the scope is closed");
+                return tensor;
             }
             finally
             {

@@ -57,7 +57,8 @@ namespace Dlcore
         /// <summary>Forgets a tensor without giving it back; false when it is not one of its own.</summary>
         internal bool Forget(Tensor tensor)
         {
-            int at = Array.LastIndexOf(tensors, tensor, count - 1, count);
+            int at = count - 1;
+            while (at >= 0 && tensors[at] != tensor) --at;
             if (at < 0) return false;
             --count;
             Array.Copy(tensors, at + 1, tensors, at, count - at);

@@ -7,7 +7,6 @@ namespace Dlcore
     /// <summary>Streams of the program as the library reads and writes them.</summary>
     internal static unsafe class Streams
     {
-        private const int Chunk = 1 << 16;
         private static readonly dlcore_write_fn WriteFunction = OnWrite;
         private static readonly dlcore_read_fn ReadFunction = OnRead;
         private static readonly IntPtr WriteAddress = Callbacks.Address(WriteFunction);
@@ -21,7 +20,7 @@ namespace Dlcore
         private static void With(Stream stream, IntPtr function, Action<IntPtr, IntPtr> call)
         {
             if (stream == null) throw new ArgumentNullException(nameof(stream));
-            IntPtr id = Callbacks.Keep(stream);
+            IntPtr id = Callbacks.Keep(new Kept { Stream = stream });
             try
             {
                 call(function, id);
@@ -36,13 +35,12 @@ namespace Dlcore
         {
             try
             {
-                var stream = Callbacks.Find<Stream>(user);
-                var buffer = new byte[(int)Math.Min(size, Chunk)];
+                var kept = Callbacks.Find<Kept>(user);
                 for (ulong done = 0; done < size;)
                 {
-                    int part = (int)Math.Min((ulong)buffer.Length, size - done);
-                    new ReadOnlySpan<byte>((byte*)data + done, part).CopyTo(buffer);
-                    stream.Write(buffer, 0, part);
+                    int part = (int)Math.Min((ulong)kept.Buffer.Length, size - done);
+                    new ReadOnlySpan<byte>((byte*)data + done, part).CopyTo(kept.Buffer);
+                    kept.Stream.Write(kept.Buffer, 0, part);
                     done += (ulong)part;
                 }
                 return 0;
@@ -57,15 +55,21 @@ namespace Dlcore
         {
             try
             {
-                var buffer = new byte[(int)Math.Min(size, Chunk)];
-                int read = Callbacks.Find<Stream>(user).Read(buffer, 0, buffer.Length);
-                new ReadOnlySpan<byte>(buffer, 0, read).CopyTo(new Span<byte>(target, read));
+                var kept = Callbacks.Find<Kept>(user);
+                int read = kept.Stream.Read(kept.Buffer, 0, (int)Math.Min(size, (ulong)kept.Buffer.Length));
+                new ReadOnlySpan<byte>(kept.Buffer, 0, read).CopyTo(new Span<byte>(target, read));
                 return read;
             }
             catch (Exception exception)
             {
                 return -Callbacks.Caught(exception);
             }
+        }
+
+        private sealed class Kept
+        {
+            internal readonly byte[] Buffer = new byte[1 << 16];
+            internal Stream Stream;
         }
     }
 }
