@@ -68,7 +68,8 @@ build_csharp_for() {
     csharp_program "$1" conformance "$csharp_root"/tests/conformance/csharp/*.cs &&
     csharp_program "$1" binding_tests "$csharp_root"/tests/bindings/csharp/*.cs &&
     csharp_program "$1" benchmark_worker "$csharp_root"/tests/benchmarks/worker/csharp/*.cs &&
-    csharp_program "$1" example_fashion_mnist "$csharp_root"/examples/fashion_mnist/csharp/*.cs
+    csharp_program "$1" example_fashion_mnist "$csharp_root"/examples/fashion_mnist/csharp/*.cs &&
+    csharp_program "$1" example_serve "$csharp_root"/examples/serve/csharp/*.cs
 }
 
 build_csharp() { build_csharp_for mono && build_csharp_for coreclr; }
