@@ -35,7 +35,7 @@ csharp_compile() {
     for file in System.Private.CoreLib System.Collections System.Collections.Concurrent System.Console \
       System.Diagnostics.Process System.Diagnostics.StackTrace System.IO.FileSystem System.Linq System.Memory \
       System.ComponentModel.Primitives System.Runtime System.Runtime.Extensions System.Runtime.InteropServices \
-      System.Threading System.Threading.Thread; do
+      System.Text.RegularExpressions System.Threading System.Threading.Thread; do
       references+=("-r:$csharp_framework/$file.dll")
     done
   fi
@@ -67,6 +67,7 @@ build_csharp_for() {
   csharp_compile "$1" Dlcore.dll -target:library "-doc:$csharp_output/$1/Dlcore.xml" "${package[@]}" &&
     csharp_program "$1" conformance "$csharp_root"/tests/conformance/csharp/*.cs &&
     csharp_program "$1" binding_tests "$csharp_root"/tests/bindings/csharp/*.cs &&
+    csharp_program "$1" guide "$csharp_root"/docs/guide.cs &&
     csharp_program "$1" benchmark_worker "$csharp_root"/tests/benchmarks/worker/csharp/*.cs &&
     csharp_program "$1" example_fashion_mnist "$csharp_root"/examples/fashion_mnist/csharp/*.cs &&
     csharp_program "$1" example_serve "$csharp_root"/examples/serve/csharp/*.cs
@@ -79,6 +80,7 @@ suite_csharp() {
   for runtime in mono coreclr; do
     tally "$csharp_output/$runtime/conformance" "$csharp_root/tests/conformance/cases"
     tally "$csharp_output/$runtime/binding_tests"
+    tally --check "guide.cs on $runtime" "$csharp_output/$runtime/guide" "$csharp_output/guide.safetensors"
     tally "$csharp_output/$runtime/binding_tests" soak "${DLCORE_SOAK_CALLS:-50000}" "${DLCORE_SOAK_FAILING:-5000}"
   done
 }

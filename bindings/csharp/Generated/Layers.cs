@@ -41,7 +41,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="inFeatures">size of the last axis of x</param>
         /// <param name="outFeatures">size of the last axis of the result</param>
         public Linear(Context context, long inFeatures, long outFeatures)
@@ -50,7 +50,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="inFeatures">size of the last axis of x</param>
         /// <param name="outFeatures">size of the last axis of the result</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
@@ -77,7 +77,7 @@ namespace Dlcore.Nn
     public sealed unsafe class Sequential : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="children">the modules inside it, in their order</param>
         public Sequential(Context context, params Module[] children)
             : base(context, 2, children, null)
@@ -89,7 +89,7 @@ namespace Dlcore.Nn
     public sealed unsafe class ReLU : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public ReLU(Context context)
             : base(context, 3, null, null)
         {
@@ -121,14 +121,14 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public GELU(Context context)
             : this(context, null)
         {
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
         public GELU(Context context, Options options)
             : base(context, 4, null, Pack(options))
@@ -149,7 +149,7 @@ namespace Dlcore.Nn
     public sealed unsafe class SiLU : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public SiLU(Context context)
             : base(context, 5, null, null)
         {
@@ -160,7 +160,7 @@ namespace Dlcore.Nn
     public sealed unsafe class Sigmoid : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public Sigmoid(Context context)
             : base(context, 6, null, null)
         {
@@ -171,7 +171,7 @@ namespace Dlcore.Nn
     public sealed unsafe class Tanh : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public Tanh(Context context)
             : base(context, 7, null, null)
         {
@@ -191,14 +191,14 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public LeakyReLU(Context context)
             : this(context, null)
         {
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
         public LeakyReLU(Context context, Options options)
             : base(context, 8, null, Pack(options))
@@ -219,7 +219,7 @@ namespace Dlcore.Nn
     public sealed unsafe class Softmax : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="axis">axis that is summed over; -1 by default</param>
         public Softmax(Context context, long axis = -1)
             : base(context, 9, null, Pack(axis))
@@ -239,7 +239,7 @@ namespace Dlcore.Nn
     public sealed unsafe class LogSoftmax : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="axis">axis that is summed over; -1 by default</param>
         public LogSoftmax(Context context, long axis = -1)
             : base(context, 10, null, Pack(axis))
@@ -268,14 +268,14 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public Flatten(Context context)
             : this(context, null)
         {
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
         public Flatten(Context context, Options options)
             : base(context, 11, null, Pack(options))
@@ -297,7 +297,7 @@ namespace Dlcore.Nn
     public sealed unsafe class Dropout : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="p">probability of being dropped; 0.5 by default</param>
         public Dropout(Context context, double p = 0.5)
             : base(context, 12, null, Pack(p))
@@ -327,7 +327,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="features">size of the last axis of x</param>
         public LayerNorm(Context context, long features)
             : this(context, features, null)
@@ -335,7 +335,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="features">size of the last axis of x</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
         public LayerNorm(Context context, long features, Options options)
@@ -358,7 +358,7 @@ namespace Dlcore.Nn
     public sealed unsafe class Identity : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         public Identity(Context context)
             : base(context, 14, null, null)
         {
@@ -434,7 +434,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="inChannels">channels of x</param>
         /// <param name="outChannels">channels of the result</param>
         /// <param name="kernel">its rows and columns, or one number for both</param>
@@ -444,7 +444,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="inChannels">channels of x</param>
         /// <param name="outChannels">channels of the result</param>
         /// <param name="kernel">its rows and columns, or one number for both</param>
@@ -518,7 +518,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="kernel">rows and columns of a window, or one number for both</param>
         public MaxPool2d(Context context, params long[] kernel)
             : this(context, kernel, null)
@@ -526,7 +526,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="kernel">rows and columns of a window, or one number for both</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
         public MaxPool2d(Context context, long[] kernel, Options options)
@@ -594,7 +594,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="kernel">rows and columns of a window, or one number for both</param>
         public AvgPool2d(Context context, params long[] kernel)
             : this(context, kernel, null)
@@ -602,7 +602,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="kernel">rows and columns of a window, or one number for both</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
         public AvgPool2d(Context context, long[] kernel, Options options)
@@ -639,7 +639,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="numEmbeddings">rows of the weight</param>
         /// <param name="embeddingDim">size of a row</param>
         public Embedding(Context context, long numEmbeddings, long embeddingDim)
@@ -648,7 +648,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="numEmbeddings">rows of the weight</param>
         /// <param name="embeddingDim">size of a row</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
@@ -693,7 +693,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="features">size of axis 1 of x</param>
         public BatchNorm(Context context, long features)
             : this(context, features, null)
@@ -701,7 +701,7 @@ namespace Dlcore.Nn
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="features">size of axis 1 of x</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
         public BatchNorm(Context context, long features, Options options)
@@ -727,7 +727,7 @@ namespace Dlcore.Nn
     public sealed unsafe class Unflatten : Module
     {
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="axis">the axis that is split</param>
         /// <param name="sizes">of the new axes; their product is the axis's size</param>
         public Unflatten(Context context, long axis, params long[] sizes)

@@ -27,7 +27,7 @@ namespace Dlcore.Optim
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="parameters">the variables to update, those of one model</param>
         /// <param name="lr">learning rate; 0.001 by default</param>
         public Adam(Context context, IEnumerable<Variable> parameters, double lr = 0.001)
@@ -36,7 +36,7 @@ namespace Dlcore.Optim
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="parameters">the variables to update, those of one model</param>
         /// <param name="lr">learning rate; 0.001 by default</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
@@ -89,7 +89,7 @@ namespace Dlcore.Optim
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="parameters">the variables to update, those of one model</param>
         /// <param name="lr">learning rate; 0.001 by default</param>
         public AdamW(Context context, IEnumerable<Variable> parameters, double lr = 0.001)
@@ -98,7 +98,7 @@ namespace Dlcore.Optim
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="parameters">the variables to update, those of one model</param>
         /// <param name="lr">learning rate; 0.001 by default</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>
@@ -152,7 +152,7 @@ namespace Dlcore.Optim
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="parameters">the variables to update, those of one model</param>
         /// <param name="lr">learning rate; 0.01 by default</param>
         public SGD(Context context, IEnumerable<Variable> parameters, double lr = 0.01)
@@ -161,7 +161,7 @@ namespace Dlcore.Optim
         }
 
         /// <summary>Makes one.</summary>
-        /// <param name="context">where it is made; its seed decides initial values</param>
+        /// <param name="context">where it is made</param>
         /// <param name="parameters">the variables to update, those of one model</param>
         /// <param name="lr">learning rate; 0.01 by default</param>
         /// <param name="options">what else can be chosen; null for the defaults</param>

@@ -14,6 +14,12 @@ namespace Dlcore
     {
         internal const string Library = "libdlcore.so.1";
         internal const int DLCORE_VERSION = 1000;
+
+        // The longest list and text that generated calls have room for.
+        internal const int MaxInts = 32;
+        internal const int MaxDims = 16;
+        internal const int MaxText = 255;
+
         internal const int DLCORE_OK = 0;
         internal const int DLCORE_CANCELLED = 1;
         internal const int DLCORE_UNKNOWN = 2;

@@ -33,6 +33,7 @@ namespace Dlcore
 
         internal static void Forget(IntPtr id) => Kept.TryRemove(id.ToInt64(), out object _);
 
+        /// <summary>The object of that number. Never null while the library may call back.</summary>
         internal static T Find<T>(void* user) => (T)Kept[(long)user];
 
         /// <summary>Keeps what a callback threw for the call that it makes fail, and gives the code to fail with.</summary>

@@ -61,7 +61,8 @@ namespace Dlcore
         /// <param name="optimizer">the optimizer</param>
         /// <returns>the checkpoint</returns>
         public Checkpoint Add(string name, Optimizer optimizer) =>
-            Named(name, (ctx, self, text) => Raw.dlcore_checkpoint_add_optimizer(ctx, self, text, Context.Use(optimizer, nameof(optimizer))));
+            Named(name, (ctx, self, text) =>
+                Raw.dlcore_checkpoint_add_optimizer(ctx, self, text, Context.Use(optimizer, nameof(optimizer))));
 
         /// <summary>Adds a loader under a name.</summary>
         /// <param name="name">without '/'</param>

@@ -51,6 +51,7 @@ namespace Dlcore
         public Tensor[] RunAll(params Tensor[] inputs)
         {
             if (inputs == null) throw new ArgumentNullException(nameof(inputs));
+            if (Array.Exists(inputs, input => input != null && input.IsSymbolic)) return function(inputs); // inside a capture
             string signature = SignatureOf(inputs);
             if (!versions.TryGetValue(signature, out Version version))
             {
@@ -66,8 +67,7 @@ namespace Dlcore
         public string Explain()
         {
             if (versions.Count == 0) return "not run yet";
-            return string.Join("\n", versions.Select(item =>
-                $"{item.Key}: {(item.Value.Executable != null ? "compiled" : "eager, because " + item.Value.Reason)}; {item.Value.Runs} runs"));
+            return string.Join("\n", versions.Select(item => $"{item.Key}: {item.Value.How}; {item.Value.Runs} runs"));
         }
 
         private Version Build(string signature, Tensor[] inputs)
@@ -75,6 +75,7 @@ namespace Dlcore
             var descriptions = Array.ConvertAll(inputs, input => (input.DType, $"[{string.Join(", ", input.Shape)}]"));
             try
             {
+                for (int i = 0; i < inputs.Length; ++i) NeedPlain(inputs[i], i);
                 using (Graph graph = context.Capture("compiled", capture => function(descriptions.Select((about, i) =>
                     capture.Input($"input{i}", about.Item1, about.Item2)).ToArray())))
                 {
@@ -89,17 +90,31 @@ namespace Dlcore
             }
         }
 
-        private string SignatureOf(Tensor[] inputs) =>
-            string.Join(", ", inputs.Select(input => input == null
-                ? throw new ArgumentNullException(nameof(inputs))
-                : $"{input.DType.ToString().ToLowerInvariant()}[{string.Join(", ", input.Shape)}]"))
-            + (context.IsTraining ? " training" : "") + (context.IsRecording ? " recording" : "");
+        /// <summary>What an executable would drop: history to be gone back along, and that a number is weak.</summary>
+        private static void NeedPlain(Tensor input, int index)
+        {
+            if (input.IsWeak) throw new UnimplementedException($"compile: input {index} is a weak number, expected a tensor");
+            if (input.RequiresGrad) throw new UnimplementedException($"compile: input {index} has history, expected none");
+        }
+
+        private string SignatureOf(Tensor[] inputs)
+        {
+            var parts = inputs.Select(input =>
+            {
+                if (input == null) throw new ArgumentNullException(nameof(inputs));
+                string about = $"{input.DType.ToString().ToLowerInvariant()}[{string.Join(", ", input.Shape)}]";
+                return about + (input.IsWeak ? " weak" : "") + (input.RequiresGrad ? " with history" : "");
+            });
+            return string.Join(", ", parts) + (context.IsTraining ? " training" : "") + (context.IsRecording ? " recording" : "");
+        }
 
         private sealed class Version
         {
             internal Executable Executable;
             internal string Reason;
             internal long Runs;
+
+            internal string How => Executable != null ? "compiled" : "eager, because " + Reason;
         }
     }
 }

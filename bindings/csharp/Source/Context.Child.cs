@@ -8,15 +8,17 @@ namespace Dlcore
     {
         /// <summary>Runs a callback on a child context, and gives the code to return. What the callback made is given back,
         /// and what it throws becomes the error of the child.</summary>
-        internal static int RunChild(Engine engine, IntPtr borrowed, Action<Context> body)
+        internal static int RunChild<T>(void* user, IntPtr borrowed, Func<T, Engine> engineOf, Action<T, Context> body)
         {
-            var child = new Context(engine, borrowed);
+            Context child = null;
             try
             {
-                body(child);
+                T kept = Callbacks.Find<T>(user);
+                child = new Context(engineOf(kept), borrowed);
+                body(kept, child);
                 return 0;
             }
-            catch (Exception exception)
+            catch (Exception exception) // none may cross the library
             {
                 int code = Callbacks.Caught(exception);
                 fixed (byte* text = Text.Lossy(exception.Message)) Raw.dlcore_context_set_error(borrowed, code, text);
@@ -24,7 +26,7 @@ namespace Dlcore
             }
             finally
             {
-                child.Dispose();
+                child?.Dispose();
             }
         }
 

@@ -108,7 +108,15 @@ namespace Dlcore
             SetDeadline(Math.Max(0, (long)time.TotalMilliseconds));
             return new Restore(() =>
             {
-                if (!IsClosed) SetDeadline(-1);
+                if (IsClosed) return;
+                try
+                {
+                    SetDeadline(-1);
+                }
+                catch (DeadlineExceededException)
+                {
+                    SetDeadline(-1); // it passed without a call that met it
+                }
             });
         }
 

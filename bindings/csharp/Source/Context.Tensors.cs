@@ -65,7 +65,8 @@ namespace Dlcore
             DType dtype = Elements.Needed(elements.GetType().GetElementType(), "tensor");
             if (dtype == DType.F16 || dtype == DType.BF16)
             {
-                throw new InvalidArgumentException($"tensor: no halves in several dimensions: they are {dtype}, expected one dimension and a shape");
+                throw new InvalidArgumentException(
+                    $"tensor: no halves in several dimensions: they are {dtype}, expected one dimension and a shape");
             }
             var shape = new long[elements.Rank];
             for (int axis = 0; axis < shape.Length; ++axis) shape[axis] = elements.GetLongLength(axis);

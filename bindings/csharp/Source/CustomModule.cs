@@ -73,15 +73,14 @@ namespace Dlcore.Nn
 
         private static int OnForward(void* user, IntPtr child, IntPtr module, IntPtr call)
         {
-            CustomModule self = Callbacks.Find<Slot>(user).Module;
-            return Context.RunChild(self.Context.Engine, child, context =>
+            return Context.RunChild<Slot>(user, child, slot => slot.Module.Context.Engine, (slot, context) =>
             {
                 Frozen outer = frozen;
                 try
                 {
-                    if (!self.Is(module)) frozen = new Frozen(self, context, child, module, outer);
+                    if (slot.Own != module) frozen = new Frozen(slot.Module, context, child, module, outer);
                     var opCall = new OpCall(context, call);
-                    opCall.SetOutput(0, self.Forward(opCall.Input(0)));
+                    opCall.SetOutput(0, slot.Module.Forward(opCall.Input(0)));
                 }
                 finally
                 {
@@ -117,24 +116,25 @@ namespace Dlcore.Nn
         private sealed class Slot
         {
             internal CustomModule Module;
+            internal IntPtr Own; // not a snapshot's
 
             internal NativeHandle Define(Context context, string kind, Module[] children, string[] names, Variable[] variables)
             {
                 if (context == null) throw new ArgumentNullException(nameof(context));
                 byte[] joined = names == null ? null : Text.Bytes(string.Join(",", names), "names");
-                IntPtr id = Callbacks.Keep(this);
                 return context.Use(ctx =>
                 {
                     Raw.dlcore_engine_collect(Raw.dlcore_context_engine(ctx));
                     IntPtr[] inside = Array.ConvertAll(children, child => context.Use(child, nameof(children)));
                     IntPtr[] own = Array.ConvertAll(variables, variable => context.Use(variable, nameof(variables)));
+                    IntPtr id = Callbacks.Keep(this); // until the library destroys it
                     fixed (byte* type = Text.Needed(kind, nameof(kind)), called = joined)
                     fixed (IntPtr* modules = inside, cells = own)
                     {
-                        IntPtr made = Raw.dlcore_module_define(ctx, type, modules, inside.Length, inside.Length == 0 ? null : called,
+                        Own = Raw.dlcore_module_define(ctx, type, modules, inside.Length, inside.Length == 0 ? null : called,
                             cells, own.Length, ForwardAddress, (void*)id, Callbacks.DestroyAddress);
-                        if (made == IntPtr.Zero) throw context.TakeError(ctx);
-                        return Owned(made);
+                        if (Own == IntPtr.Zero) throw context.TakeError(ctx);
+                        return Owned(Own);
                     }
                 });
             }

@@ -86,7 +86,8 @@ namespace Dlcore
 
         private static void Check(string what, int index, int status)
         {
-            if (status != 0) throw new InvalidArgumentException($"op_call_set_{what}: refused: index is {index}, the code {(StatusCode)status}");
+            if (status == 0) return;
+            throw new InvalidArgumentException($"op_call_set_{what}: refused: index is {index}, the code {(StatusCode)status}");
         }
 
         private static Tensor Needed(string what, int index, Tensor tensor)
@@ -141,10 +142,10 @@ namespace Dlcore
             {
                 throw new InvalidArgumentException($"op_register: {name} lacks a function: Infer and Forward are needed");
             }
-            IntPtr id = Callbacks.Keep(new Registered { Engine = Engine, Op = op });
             return Use(ctx =>
             {
                 int number;
+                IntPtr id = Callbacks.Keep(new Registered { Engine = Engine, Op = op }); // until the library destroys it
                 fixed (byte* text = bytes)
                 {
                     Check(ctx, Raw.dlcore_op_register(
@@ -170,11 +171,9 @@ namespace Dlcore
         /// <returns>whether it does</returns>
         public bool HasKernel(int op, DType dtype) => Use(ctx => Raw.dlcore_op_has_kernel(ctx, op, (int)dtype) == 1);
 
-        private static int OnOp(void* user, IntPtr child, IntPtr call, Func<CustomOp, Action<OpCall>> phase)
-        {
-            var registered = Callbacks.Find<Registered>(user);
-            return RunChild(registered.Engine, child, context => phase(registered.Op)(new OpCall(context, call)));
-        }
+        private static int OnOp(void* user, IntPtr child, IntPtr call, Func<CustomOp, Action<OpCall>> phase) =>
+            RunChild<Registered>(user, child, registered => registered.Engine,
+                                 (registered, context) => phase(registered.Op)(new OpCall(context, call)));
 
         private sealed class Registered
         {

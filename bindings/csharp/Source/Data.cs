@@ -78,7 +78,8 @@ namespace Dlcore
                 {
                     IntPtr made = text != null
                         ? Raw.dlcore_loader_open(ctx, text, size, flags)
-                        : Raw.dlcore_loader_from_tensors(ctx, context.Use(samples, nameof(samples)), context.Use(labels, nameof(labels)), size, flags);
+                        : Raw.dlcore_loader_from_tensors(ctx, context.Use(samples, nameof(samples)), context.Use(labels, nameof(labels)),
+                            size, flags);
                     if (made == IntPtr.Zero) throw context.TakeError(ctx);
                     return new Loader(context, made);
                 }

@@ -97,7 +97,8 @@ namespace Dlcore
             if (Raw.dlcore_require(Raw.DLCORE_VERSION) == 0)
             {
                 throw new FailedPreconditionException(
-                    $"engine_open: the library does not serve this package: its version is {Version}, expected {Raw.DLCORE_VERSION} or a compatible later one");
+                    "engine_open: the library does not serve this package: " +
+                    $"its version is {Version}, expected {Raw.DLCORE_VERSION} or a compatible later one");
             }
             options = options ?? new EngineOptions();
             dlcore_engine_options raw;

@@ -38,12 +38,13 @@ namespace Dlcore
 
         private static int OnGradCheck(void* user, IntPtr ctx, IntPtr* inputs, long count, IntPtr* output)
         {
-            var call = Callbacks.Find<GradCheckCall>(user);
-            return RunChild(call.Engine, ctx, child =>
+            // A lambda cannot hold pointers.
+            IntPtr given = new IntPtr(inputs), made = new IntPtr(output);
+            return RunChild<GradCheckCall>(user, ctx, call => call.Engine, (call, child) =>
             {
                 var lent = new Tensor[count];
-                for (int i = 0; i < lent.Length; ++i) lent[i] = child.Borrow(inputs[i]);
-                *output = child.GiveAway(call.Function(child, lent));
+                for (int i = 0; i < lent.Length; ++i) lent[i] = child.Borrow(((IntPtr*)given)[i]);
+                *(IntPtr*)made = child.GiveAway(call.Function(child, lent));
             });
         }
 

@@ -96,14 +96,27 @@ namespace Dlcore
         {
             for (bool more = true; more;)
             {
-                Action<LogRecord> tell;
                 lock (gate)
                 {
                     more = thread == Thread.CurrentThread && listeners != null;
-                    tell = listeners;
                     if (!more && thread == Thread.CurrentThread) thread = null;
                 }
-                for (LogRecord record = Next(more ? SliceMilliseconds : 0); record != null; record = Next(0)) tell?.Invoke(record);
+                for (LogRecord record = Next(more ? SliceMilliseconds : 0); record != null; record = Next(0))
+                {
+                    Tell(record);
+                }
+            }
+        }
+
+        private void Tell(LogRecord record)
+        {
+            try
+            {
+                Volatile.Read(ref listeners)?.Invoke(record);
+            }
+            catch (Exception)
+            {
+                // A logger that fails must not end the program from a thread that the program did not start.
             }
         }
 
@@ -150,7 +163,8 @@ namespace Dlcore
                 line = $" at {type.FullName}.{frame.GetMethod().Name}" + (file == null ? "" : $" ({file}:{frame.GetFileLineNumber()})");
                 break;
             }
-            Engine.Log(LogLevel.Warning, "csharp", $"{live} tensors outside scopes are alive, more are made{line}; open a scope, or dispose of them");
+            Engine.Log(LogLevel.Warning, "csharp",
+                $"{live} tensors outside scopes are alive, more are made{line}; open a scope, or dispose of them");
         }
     }
 }

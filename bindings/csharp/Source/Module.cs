@@ -49,7 +49,8 @@ namespace Dlcore.Nn
             IntPtr ctx = context.Enter();
             try
             {
-                return context.Made(ctx, Raw.dlcore_module_call(ctx, context.Use(CustomModule.Substitute(this), "module"), context.Use(x, nameof(x))));
+                IntPtr module = context.Use(CustomModule.Substitute(this), "module");
+                return context.Made(ctx, Raw.dlcore_module_call(ctx, module, context.Use(x, nameof(x))));
             }
             finally
             {
@@ -156,9 +157,6 @@ namespace Dlcore.Nn
             Raw.dlcore_module_retain(borrowed);
             return new Module(context, Owned(borrowed));
         }
-
-        /// <summary>Whether it stands for that module of the library.</summary>
-        internal bool Is(IntPtr module) => Read(own => own == module);
 
         private void Call(Func<IntPtr, IntPtr, int> call) => Context.Use(ctx =>
         {

@@ -45,9 +45,8 @@ namespace Dlcore
             {
                 foreach ((Tensor, Tensor) batch in loader)
                 {
-                    long size = batch.Item1.Dim(0);
+                    done += batch.Item1.Dim(0);
                     yield return batch;
-                    done += size;
                     if (!terminal || watch.Elapsed - shown < Interval) continue;
                     shown = watch.Elapsed;
                     Show(done, total, watch.Elapsed.TotalSeconds);
@@ -57,7 +56,7 @@ namespace Dlcore
             {
                 double seconds = watch.Elapsed.TotalSeconds;
                 if (terminal) Console.Write("\r\u001b[K");
-                Console.WriteLine($"{title}  {Note}  {done / (seconds + 1e-9):F0} samples/s  {seconds:F1} s");
+                if (done != 0) Console.WriteLine($"{title}  {Note}  {done / (seconds + 1e-9):F0} samples/s  {seconds:F1} s");
             }
         }
 
@@ -69,7 +68,8 @@ namespace Dlcore
             double rate = done / (seconds + 1e-9), left = (total - done) / (rate + 1e-9);
             int filled = total > 0 ? (int)(Width * done / total) : Width;
             string bar = new string('=', Math.Min(filled, Width)).PadRight(Width);
-            Console.Write($"\r{title} [{bar}] {(total > 0 ? 100 * done / total : 100),3}%  {rate,7:F0} samples/s  {Note}  {left,3:F0} s left ");
+            long percent = total > 0 ? 100 * done / total : 100;
+            Console.Write($"\r{title} [{bar}] {percent,3}%  {rate,7:F0} samples/s  {Note}  {left,3:F0} s left ");
         }
     }
 }

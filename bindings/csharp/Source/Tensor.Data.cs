@@ -123,7 +123,8 @@ namespace Dlcore
                     starts[i] = indices[i] < 0 ? indices[i] + shape[i] : indices[i];
                     stops[i] = starts[i] + 1;
                     if (starts[i] >= 0 && starts[i] < shape[i]) continue;
-                    throw new OutOfRangeException($"index: out of range: index {i} is {indices[i]}, expected {-shape[i]} to {shape[i] - 1}");
+                    throw new OutOfRangeException(
+                        $"index: out of range: index {i} is {indices[i]}, expected {-shape[i]} to {shape[i] - 1}");
                 }
                 return Slice(starts, stops, new SliceOptions { Axes = axes }).Squeeze(axes);
             }

@@ -3,11 +3,10 @@ using System;
 
 namespace Dlcore
 {
-    /// <summary>Packs attributes into words, in the order of their schema, for one call. The buffer is as large as the
-    /// generator computed for lists and texts of the lengths that are checked here.</summary>
+    /// <summary>Packs attributes into words, in the order of their schema, for one call. The buffer has room for
+    /// lists and texts of the lengths that are checked here; the generator computed it.</summary>
     internal unsafe struct Words
     {
-        private const int MaxInts = 32, MaxDims = 16, MaxBytes = 255;
         private readonly string owner;
         private readonly long* buffer;
 
@@ -28,14 +27,14 @@ namespace Dlcore
 
         internal void Ints(string name, long[] values)
         {
-            NeedLength(name, values, MaxInts);
+            NeedLength(name, values, Raw.MaxInts);
             Int(values.Length);
             foreach (long value in values) Int(value);
         }
 
         internal void Dims(string name, long[] values)
         {
-            NeedLength(name, values, MaxDims);
+            NeedLength(name, values, Raw.MaxDims);
             Int(values.Length);
             foreach (long value in values)
             {
@@ -48,10 +47,10 @@ namespace Dlcore
         {
             if (value == null) throw new InvalidArgumentException($"{owner}: {name} is missing: it is null, expected text", owner);
             byte[] bytes = Dlcore.Text.Encode(value, $"{owner}: {name}");
-            if (bytes.Length > MaxBytes)
+            if (bytes.Length > Raw.MaxText)
             {
                 throw new InvalidArgumentException(
-                    $"{owner}: {name} is too long: it has {bytes.Length} bytes, expected at most {MaxBytes}", owner);
+                    $"{owner}: {name} is too long: it has {bytes.Length} bytes, expected at most {Raw.MaxText}", owner);
             }
             Int(bytes.Length);
             for (int at = 0; at < bytes.Length; at += sizeof(long))

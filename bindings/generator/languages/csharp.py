@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the generated part of the C# binding: P/Invoke declarations, exceptions, and a typed method for each op, a
-class for each layer and each optimizer. What the schema calls positional is a parameter; the rest is an options class."""
+"""Renders the generated part of the C# binding: P/Invoke declarations, exceptions, a typed method for each op, a class
+for each layer and optimizer. What the schema calls positional is a parameter, the rest belongs to an options class."""
 
 import json
 import re
@@ -13,30 +13,33 @@ WIDTH = 118
 TYPES = {"int": "long", "bool": "bool", "dtype": "DType", "float": "double", "string": "string", "ints": "long[]",
          "dims": "long[]"}
 NULLABLE = {"int": "long?", "bool": "bool?", "dtype": "DType?", "float": "double?"}
-PACKERS = {"int": "Int", "bool": "Bool", "dtype": "Int", "float": "Float", "string": "Text", "ints": "Ints", "dims": "Dims"}
+CLASSES = {"layer": ("Layers.cs", "Dlcore.Nn", "Module"), "optimizer": ("Optimizers.cs", "Dlcore.Optim", "Optimizer"),
+           "schedule": ("Schedules.cs", "Dlcore.Optim", "Schedule")}  # file, namespace and base class of a family
+PACKERS = {"int": "Int", "bool": "Bool", "dtype": "Int", "float": "Float", "string": "Text", "ints": "Ints",
+           "dims": "Dims"}
 RAW = {"void": "void", "char": "byte", "float": "float", "double": "double", "int32_t": "int", "int64_t": "long",
        "uint8_t": "byte", "uint32_t": "uint", "uint64_t": "ulong"}
-KEYWORDS = set("""abstract as base bool break byte case catch char checked class const continue decimal default delegate
-do double else enum event explicit extern false finally fixed float for foreach goto if implicit in int interface
-internal is lock long namespace new null object operator out override params private protected public readonly ref
-return sbyte sealed short sizeof stackalloc static string struct switch this throw true try typeof uint ulong unchecked
-unsafe ushort using virtual void volatile while""".split())
+KEYWORDS = set("""abstract as base bool break byte case catch char checked class const continue decimal default
+delegate do double else enum event explicit extern false finally fixed float for foreach goto if implicit in int
+interface internal is lock long namespace new null object operator out override params private protected public
+readonly ref return sbyte sealed short sizeof stackalloc static string struct switch this throw true try typeof uint
+ulong unchecked unsafe ushort using virtual void volatile while""".split())
 
 
 def generate(api, raw):
     """Path -> text."""
     entries = [entry for entry in catalogue.load(raw) if not entry.raw.get("hidden")]
-    of = {family: [_Method(entry) for entry in entries if entry.family == family]
-          for family in ("op", "layer", "optimizer")}
+    of = {family: [_Method(entry) for entry in entries if entry.family == family] for family in ("op", *CLASSES)}
     files = {
         "Raw.cs": _render("raw", **_declarations(api)),
         "Codes.cs": _render("codes", **_codes(api)),
         "ContextOps.cs": _render("ops", owner="Context", methods=of["op"]),
-        "TensorOps.cs": _render("ops", owner="Tensor", methods=[method for method in of["op"] if method.has_receiver]),
+        "TensorOps.cs": _render("ops", owner="Tensor", methods=[op for op in of["op"] if op.has_receiver]),
         "OpOptions.cs": _render("options", methods=[method for method in of["op"] if method.options]),
-        "Layers.cs": _render("classes", namespace="Dlcore.Nn", methods=of["layer"]),
-        "Optimizers.cs": _render("classes", namespace="Dlcore.Optim", methods=of["optimizer"]),
     }
+    for family, (name, namespace, base) in CLASSES.items():
+        if of[family]:
+            files[name] = _render("classes", family=family, namespace=namespace, base=base, methods=of[family])
     return {f"{DIRECTORY}/{name}": text for name, text in files.items()}
 
 
@@ -120,10 +123,9 @@ class _Attr:
     def pack(self, value):
         kind, optional = self.attr.kind, "Optional" if self.attr.optional else ""
         if self.enum:
-            names = f"{self.enum}Names"
-            if self.attr.optional:
-                return f'words.OptionalText("{self.attr.name}", {value} == null ? null : Words.Name({names}, (int){value}.Value, "{self.attr.name}"));'
-            return f'words.Text("{self.attr.name}", words.Name({names}, (int){value}, "{self.attr.name}"));'
+            number = f"{value}.Value" if self.attr.optional else value
+            name = f'words.Name({self.enum}Names, (int){number}, "{self.attr.name}")'
+            value = f"{value} == null ? null : {name}" if self.attr.optional else name
         if kind == "dtype":
             value = f"({'long?' if self.attr.optional else 'long'}){value}"
         named = f'"{self.attr.name}", ' if kind in ("ints", "dims", "string") else ""
@@ -153,7 +155,7 @@ class _Method:
         self.inputs = entry.called_inputs
         self.returns = "Tensor"
         if entry.family == "op" and len(entry.visible_outputs) != 1:
-            self.returns = "(" + ", ".join("Tensor " + _camel(output["name"]) for output in entry.visible_outputs) + ")"
+            self.returns = f"({', '.join('Tensor ' + _camel(output['name']) for output in entry.visible_outputs)})"
 
     @property
     def doc(self):
@@ -184,6 +186,8 @@ class _Method:
                      self.entry.raw.get("children", "none")]
         if self.entry.family == "optimizer":
             found = [("IEnumerable<Variable>", "parameters", None, "the variables to update, those of one model")]
+        if self.entry.family == "schedule":
+            found = [("Optimizer", "optimizer", None, "whose learning rates it sets")]
         for item in self.inputs:
             doc = " ".join(item["doc"].split()) or _dtype_doc(item["type"])
             found.append((self._input_type(item), _camel(item["name"]), "null" if item["optional"] else None, doc))
@@ -206,8 +210,8 @@ class _Method:
 
     @property
     def pack_parameters(self):
-        items = [f"{attr.type} {attr.name}" for attr in self.positional] + (["Options options"] if self.options else [])
-        return ", ".join(items)
+        items = [f"{attr.type} {attr.name}" for attr in self.positional]
+        return ", ".join(items + (["Options options"] if self.options else []))
 
     @property
     def pack_size(self):
@@ -223,7 +227,8 @@ class _Method:
             plain = self._parameters(False)
             for side in (0, 1) if owner == "Context" else (0,):
                 parameters = list(plain)
-                parameters[1 - side] = ("Scalar", plain[1 - side][1], None, "a number, which takes the dtype of the tensor")
+                doc = "a number, which takes the dtype of the tensor"
+                parameters[1 - side] = ("Scalar", plain[1 - side][1], None, doc)
                 found.append(_Overload(self, owner, parameters, False, side))
         return found
 
@@ -256,8 +261,8 @@ class _Overload:
     def base_call(self):
         """Arguments of the constructor that makes the object."""
         entry = self.method.entry
-        if entry.family == "optimizer":
-            return f"context, {entry.number}, parameters"
+        if entry.family != "layer":
+            return f"context, {entry.number}, {self.names[0]}"
         children = {"none": "null", "one": "new[] { child }", "list": "children"}[entry.children]
         return f"context, {entry.number}, {children}"
 
@@ -283,7 +288,8 @@ class _Overload:
         if self.side is not None:
             tensor, scalar = self.names if self.side == 0 else self.names[::-1]
             return f"CallScalar({entry.number}, {tensor}, {scalar}, {self.side})"
-        tensors = [f"Operand({name})" if kind == "Operand" else name for (kind, name, _, _), _ in zip(self.all, method.inputs)]
+        tensors = [f"Operand({name})" if kind == "Operand" else name
+                   for kind, name, _, _ in self.all[:len(method.inputs)]]
         if self.returns_tensor and len(tensors) <= 3 and not any(item["variadic"] for item in method.inputs):
             return f"Call{len(tensors)}({', '.join([str(entry.number), *tensors, words])})"
         variadic = tensors and method.inputs[-1]["variadic"]
@@ -291,7 +297,8 @@ class _Overload:
             f"Gather({', '.join(tensors)})" if variadic else f"new[] {{ {', '.join(tensors)} }}")
         if self.returns_tensor:
             return f"CallMany({entry.number}, {gathered}, {words})"
-        return f"Tuple{len(entry.visible_outputs)}(InvokeMany({entry.number}, {gathered}, {words}, {len(entry.visible_outputs)}))"
+        outputs = len(entry.visible_outputs)
+        return f"Tuple{outputs}(InvokeMany({entry.number}, {gathered}, {words}, {outputs}))"
 
 
 # ---- P/Invoke
@@ -316,8 +323,8 @@ def _declarations(api):
             kind = "IntPtr" if is_callback else _raw_type(parameter["type"], handles, api["aliases"])
             parameters.append(f"{kind} {_safe(parameter['name'])}")
         returns = _raw_type(function["returns"], handles, api["aliases"])
-        functions.append({"name": function["name"], "header": function["header"],
-                          "text": ops.fill(f"internal static extern {returns} {function['name']}(", parameters, ");")})
+        start = f"internal static extern {returns} {function['name']}("
+        functions.append({"header": function["header"], "text": ops.fill(start, parameters, ");")})
     structs = []
     for struct in (struct for struct in api["structs"] if struct["header"] != "plugin.h"):
         fields = []
@@ -328,12 +335,15 @@ def _declarations(api):
         structs.append({"name": struct["name"], "fields": fields})
     delegates = []
     for callback in (callback for callback in api["callbacks"] if callback["header"] != "plugin.h"):
-        parameters = [f"{_raw_type(p['type'], handles, api['aliases'])} {_safe(p['name'])}" for p in callback["parameters"]]
+        parameters = [f"{_raw_type(item['type'], handles, api['aliases'])} {_safe(item['name'])}"
+                      for item in callback["parameters"]]
         returns = _raw_type(callback["returns"], handles, api["aliases"])
         delegates.append(ops.fill(f"internal unsafe delegate {returns} {callback['name']}(", parameters, ");"))
     constants = [value for enum in api["enums"] if enum["header"] != "plugin.h" for value in enum["values"]]
     return {"functions": functions, "structs": structs, "delegates": delegates, "constants": constants,
-            "version": api["constants"]["DLCORE_VERSION"]}
+            "version": api["constants"]["DLCORE_VERSION"],
+            "limits": {"MaxInts": catalogue.MAX_LIST["ints"], "MaxDims": catalogue.MAX_LIST["dims"],
+                       "MaxText": catalogue.MAX_STRING}}
 
 
 def _codes(api):

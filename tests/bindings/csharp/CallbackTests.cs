@@ -87,7 +87,8 @@ namespace Dlcore.Tests
                 var thrown = new FormatException("odd \U0001F642 format");
                 int forward = dl.RegisterOp("bad_forward", new CustomOp { Infer = Cube.Infer, Forward = call => { throw thrown; } });
                 int infer = dl.RegisterOp("bad_infer", new CustomOp { Infer = call => { throw thrown; }, Forward = Cube.Forward });
-                int backward = dl.RegisterOp("bad_backward", new CustomOp { Infer = Cube.Infer, Forward = Cube.Forward, Backward = call => { throw thrown; } });
+                int backward = dl.RegisterOp("bad_backward", new CustomOp { Infer = Cube.Infer, Forward = Cube.Forward, Backward = call =>
+                    { throw thrown; } });
                 int silent = dl.RegisterOp("forgets", new CustomOp { Infer = Cube.Infer, Forward = call => { } });
                 Carries(thrown, () => dl.Invoke(forward, new[] { x }));
                 Carries(thrown, () => dl.Invoke(infer, new[] { x }));
@@ -107,6 +108,46 @@ namespace Dlcore.Tests
             }
         }
 
+        public static void CallbacksKeepToTheirContext(Engine engine)
+        {
+            using (var dl = engine.Context())
+            {
+                Tensor outer = dl.Scalar(2f), x = dl.Scalar(3f), escaped = null;
+                Context child = null;
+                int op = dl.RegisterOp("curious", new CustomOp
+                {
+                    Infer = Cube.Infer,
+                    Forward = call =>
+                    {
+                        child = call.Context;
+                        escaped = call.Input(0) * 1;
+                        Check.Throws<FailedPreconditionException>(() => outer.Exp(), "one call at a time");
+                        Check.Throws<FailedPreconditionException>(() => Console.Write(call.Input(0) + outer), "another context");
+                        Check.Throws<OutOfRangeException>(() => call.Input(1), "1");
+                        Check.Equal((call.Input(0) + outer.On(call.Context)).ToSingle(), 5f);
+                        x.Dispose(); // takes effect after the call
+                        x.Dispose();
+                        call.SetOutput(0, call.Input(0) * 2);
+                    },
+                });
+                Check.Equal(dl.Invoke(op, new[] { x })[0].ToSingle(), 6f);
+                Check.That(x.IsClosed && escaped.IsClosed && child.IsClosed, "closed after the call");
+                Check.Throws<ObjectDisposedException>(() => child.Scalar(1f));
+
+                int closes = dl.RegisterOp("closes", new CustomOp
+                {
+                    Infer = Cube.Infer,
+                    Forward = call =>
+                    {
+                        dl.Dispose();
+                        call.SetOutput(0, call.Input(0));
+                    },
+                });
+                Tensor made = dl.Invoke(closes, new[] { outer })[0];
+                Check.That(dl.IsClosed && made.IsClosed, "the context is closed when the call is over");
+            }
+        }
+
         public static void StreamsAreReadAndWritten(Engine engine)
         {
             using (var dl = engine.Context(seed: 1))
@@ -122,7 +163,8 @@ namespace Dlcore.Tests
                 copy = new Linear(other, 300, 200);
                 copy.Load(stream.ToArray());
                 Check.Same(Weights(copy), Weights(model));
-                using (Archive archive = Archive.Open(dl, stream.ToArray())) Check.Same(archive.Names.ToArray(), new[] { "bias", "weight" });
+                using (Archive archive = Archive.Open(dl, stream.ToArray())) Check.Same(archive.Names.ToArray(), new[] { "bias",
+                    "weight" });
                 stream.Position = 0;
                 using (Archive archive = Archive.Open(dl, stream)) Check.Same(archive["bias"].Shape, new long[] { 200 });
                 Check.Throws<DataLossException>(() => copy.Load(stream.ToArray().Take(1000).ToArray()));

@@ -10,7 +10,7 @@ namespace Dlcore.Tests
     /// <summary>Closing during a run from another thread: an exception or nothing, for each class of object.</summary>
     internal static class CloseTests
     {
-        private const int Rounds = 40;
+        private const int Rounds = 30;
 
         public static void Tensors(Engine engine) => Race(engine, dl =>
         {
@@ -68,7 +68,8 @@ namespace Dlcore.Tests
 
         public static void Loaders(Engine engine) => Race(engine, dl =>
         {
-            Loader loader = dl.Data.FromTensors(dl.Tensor(new float[1000], 100, 10), dl.Tensor(new long[100])).Batch(7, shuffle: true).Prefetch(3);
+            Loader loader = dl.Data.FromTensors(dl.Tensor(new float[1000], 100, 10), dl.Tensor(new long[100])).Batch(7,
+                shuffle: true).Prefetch(3);
             return (loader, () => loader.Count());
         });
 
@@ -78,6 +79,47 @@ namespace Dlcore.Tests
             Tensor x = dl.Tensor(new float[4096]);
             return (executable, () => executable.Run(x));
         });
+
+        public static void Graphs(Engine engine) => Race(engine, dl =>
+        {
+            Graph graph = dl.Capture("g", capture => new[] { capture.Input("x", DType.F32, "[4096]").Exp().Sqrt() });
+            return (graph, () => graph.ToText());
+        });
+
+        public static void Archives(Engine engine) => Race(engine, dl =>
+        {
+            var saved = new System.IO.MemoryStream();
+            new Linear(dl, 64, 64).Save(saved);
+            Archive archive = Archive.Open(dl, saved.ToArray());
+            return (archive, () => Console.Write(archive["weight"].IsClosed ? "" : ""));
+        });
+
+        public static void Snapshots(Engine engine) => Race(engine, dl =>
+        {
+            Module frozen = new Linear(dl, 64, 64).Snapshot();
+            Tensor x = dl.Tensor(new float[64], 1, 64);
+            return (frozen, () => frozen.Call(x));
+        });
+
+        public static void CustomModules(Engine engine) => Race(engine, dl =>
+        {
+            var own = new Own(dl, new Linear(dl, 64, 64));
+            Tensor x = dl.Tensor(new float[64], 1, 64);
+            return (own, () => own.Call(x));
+        });
+
+        private sealed class Own : CustomModule
+        {
+            private readonly Module inner;
+
+            internal Own(Context dl, Module inner)
+                : base(dl, inner)
+            {
+                this.inner = inner;
+            }
+
+            protected override Tensor Forward(Tensor x) => inner.Call(x);
+        }
 
         public static void Checkpoints(Engine engine) => Race(engine, dl =>
         {

@@ -31,7 +31,8 @@ namespace Dlcore.Tests
         {
             foreach (Tensor tensor in new[]
             {
-                dl.Tensor(elements), dl.Tensor(elements, 2, 2), dl.Tensor((ReadOnlySpan<T>)elements, 4, 1), dl.Tensor(new Memory<T>(elements), 4),
+                dl.Tensor(elements), dl.Tensor(elements, 2, 2), dl.Tensor((ReadOnlySpan<T>)elements, 4, 1),
+                    dl.Tensor(new Memory<T>(elements), 4),
                 dl.Tensor(new ReadOnlyMemory<T>(elements), 4), dl.Tensor(new Span<T>(elements), 1, 4),
             })
             {
@@ -52,11 +53,12 @@ namespace Dlcore.Tests
             using (dl.Scope())
             {
                 var random = new Random(1);
-                float[] values = Enumerable.Range(0, 4000).Select(i => (float)((random.NextDouble() - 0.5) * Math.Pow(2, i % 60 - 40))).ToArray();
+                Func<int, float> draw = i => (float)((random.NextDouble() - 0.5) * Math.Pow(2, i % 60 - 40));
+                float[] values = Enumerable.Range(0, 4000).Select(draw).ToArray();
                 Tensor x = dl.Tensor(values);
-                Check.Same(x.Astype(DType.F16).ToArray<Float16>().Select(h => h.Bits).ToArray(), values.Select(v => ((Float16)v).Bits).ToArray());
-                Check.Same(x.Astype(DType.BF16).ToArray<BFloat16>().Select(h => h.Bits).ToArray(), values.Select(v => ((BFloat16)v).Bits).ToArray());
-                var all = Enumerable.Range(0, 65536).Where(i => !float.IsNaN(new Float16((ushort)i))).Select(i => new Float16((ushort)i)).ToArray();
+                Check.Same(x.Astype(DType.F16).ToArray<Float16>(), values.Select(value => (Float16)value).ToArray());
+                Check.Same(x.Astype(DType.BF16).ToArray<BFloat16>(), values.Select(value => (BFloat16)value).ToArray());
+                Float16[] all = Enumerable.Range(0, 65536).Select(bits => new Float16((ushort)bits)).Where(h => !float.IsNaN(h)).ToArray();
                 Check.Same(dl.Tensor(all).Astype(DType.F32).ToArray<float>(), all.Select(h => (float)h).ToArray());
             }
         }
@@ -150,7 +152,8 @@ namespace Dlcore.Tests
                 {
                     byte[] file = File.ReadAllBytes(path);
                     byte[] wanted = { (byte)'a', 0xF0, 0x9F, 0x99, 0x82, (byte)'b' };
-                    Check.That(Enumerable.Range(0, file.Length - 6).Any(at => file.Skip(at).Take(6).SequenceEqual(wanted)), "the bytes F0 9F 99 82 in the file");
+                    Check.That(Enumerable.Range(0, file.Length - 6).Any(at => file.Skip(at).Take(6).SequenceEqual(wanted)),
+                        "the bytes F0 9F 99 82 in the file");
                     using (Archive archive = Archive.Open(dl, path))
                     {
                         Check.Same(archive.Names.ToArray(), new[] { Smile });

@@ -105,7 +105,8 @@ namespace Dlcore.Tests
                         Check.Same(back.ToArray<float>(), new float[] { 1, 4, 2, 5, 3, 6 });
                     }
                 }
-                Check.Same(dl.FromDlpack(x.ToDlpack(DlpackFlags.Unversioned), DlpackFlags.Unversioned).ToArray<float>(), x.ToArray<float>());
+                Check.Same(dl.FromDlpack(x.ToDlpack(DlpackFlags.Unversioned), DlpackFlags.Unversioned).ToArray<float>(),
+                    x.ToArray<float>());
                 Check.Throws<InvalidArgumentException>(() => dl.FromDlpack(IntPtr.Zero));
                 Check.Throws<InvalidArgumentException>(() => x.ToDlpack((DlpackFlags)1024));
             }

@@ -69,7 +69,8 @@ namespace Dlcore.Tests
                 Check.Throws<InvalidArgumentException>(() => x.Reshape(null), "reshape", "shape", "null");
                 Check.Throws<InvalidArgumentException>(() => x.Reshape(new long[1000000]), "1000000", "16");
                 Check.Throws<InvalidArgumentException>(() => x.PermuteDims(new long[100]), "100", "32");
-                Check.Throws<InvalidArgumentException>(() => x.Gelu(new GeluOptions { Approximate = (GeluApproximate)7 }), "gelu", "7", "tanh");
+                Check.Throws<InvalidArgumentException>(() => x.Gelu(new GeluOptions { Approximate = (GeluApproximate)7 }), "gelu", "7",
+                    "tanh");
                 Check.Throws<InvalidArgumentException>(() => x.Astype((DType)77), "77");
                 Check.Throws<InvalidArgumentException>(() => dl.Concat(Enumerable.Repeat(x, 1000).ToArray()), "1000", "64");
                 Check.Throws<InvalidArgumentException>(() => dl.Concat(null));
@@ -81,7 +82,8 @@ namespace Dlcore.Tests
                 Check.Throws<InvalidArgumentException>(() => dl.Tensor(new decimal[5]), "Decimal");
                 Check.Throws<InvalidArgumentException>(() => dl.Tensor(new DateTime[1, 1]), "DateTime");
                 Check.Throws<InvalidArgumentException>(() => dl.Create(DType.Bool, new byte[] { 2 }, 1));
-                Check.Throws<InvalidArgumentException>(() => dl.TensorStrided<float>(new float[4], new long[] { 2 }, new long[] { 1, 1 }), "2");
+                Check.Throws<InvalidArgumentException>(() => dl.TensorStrided<float>(new float[4], new long[] { 2 }, new long[] { 1, 1 }),
+                    "2");
                 Check.Throws<OutOfRangeException>(() => Console.Write(x[2]), "2");
                 Check.Throws<InvalidArgumentException>(() => Console.Write(x[0, 0, 0]), "3");
                 Check.Throws<InvalidArgumentException>(() => x.Dim(2), "2");

@@ -43,8 +43,10 @@ namespace Dlcore.Tests
             {
                 Tensor concrete = dl.Scalar(1f);
                 Check.Throws<FormatException>(() => dl.Capture("g", capture => { throw new FormatException(); }));
-                Check.Throws<InvalidArgumentException>(() => dl.Capture("g", capture => new[] { capture.Input("x", DType.F32, "[]") + concrete }), "concrete");
-                Check.Throws<FailedPreconditionException>(() => dl.Capture("g", capture => new[] { dl.Scalar(capture.Input("x", DType.F32, "[2]").ToArray<float>()[0]) }), "input 'x'");
+                Func<Capture, Tensor> input = capture => capture.Input("x", DType.F32, "[]");
+                Check.Throws<InvalidArgumentException>(() => dl.Capture("g", capture => new[] { input(capture) + concrete }), "concrete");
+                Check.Throws<FailedPreconditionException>(
+                    () => dl.Capture("g", capture => new[] { dl.Scalar(input(capture).ToSingle()) }), "input 'x'");
                 Check.Throws<FailedPreconditionException>(() => dl.Capture("g", capture => dl.Capture("h", inner => null).Compile().Run()));
                 Check.Throws<InvalidArgumentException>(() => dl.Capture("g", capture => null));
                 Check.Equal((concrete + 1).ToSingle(), 2f);
@@ -61,7 +63,8 @@ namespace Dlcore.Tests
             {
                 var model = new Sequential(dl, new Linear(dl, 6, 8), new ReLU(dl), new Dropout(dl, 0.2), new Linear(dl, 8, 3));
                 var adam = new Adam(dl, model.Parameters(), lr: 1e-2);
-                var loader = dl.Data.FromTensors(dl.RandomUniform(50, 6), dl.RandomIntegers(new long[] { 50 }, 0, 3)).Batch(8, shuffle: true);
+                Tensor samples = dl.RandomUniform(50, 6), labels = dl.RandomIntegers(new long[] { 50 }, 0, 3);
+                var loader = dl.Data.FromTensors(samples, labels).Batch(8, shuffle: true);
                 Func<Tensor, Tensor, Tensor> step = (x, y) =>
                 {
                     Tensor loss = dl.CrossEntropy(model.Call(x), y);
@@ -83,7 +86,8 @@ namespace Dlcore.Tests
                 // A last batch of two is the second signature.
                 string[] lines = run.Explain().Split('\n');
                 Check.Equal(lines.Length, 2, "signatures");
-                Check.That(lines.All(line => line.Contains("compiled")) && lines[0].Contains("f32[8, 6], i64[8]") && lines[0].Contains("18 runs"), run.Explain());
+                Check.That(lines.All(line => line.Contains("compiled")) && lines[0].Contains("f32[8, 6], i64[8]")
+                    && lines[0].Contains("18 runs"), run.Explain());
             }
             return losses.ToArray();
         }
@@ -108,6 +112,27 @@ namespace Dlcore.Tests
             }
             Check.Equal(messages.Count, 2, "log records");
             Check.That(messages[0].StartsWith("Warning compile runs eagerly for f32[]"), messages[0]);
+        }
+
+        public static void HistoryAndWeaknessAreKeptByRunningEagerly(Engine engine)
+        {
+            using (var dl = engine.Context())
+            using (dl.Scope())
+            {
+                Compiled twice = dl.Compile(x => x * 2);
+                Tensor leaf = dl.Scalar(3f).Watch();
+                Check.Equal(dl.Grad(new[] { twice.Run(leaf) }, new[] { leaf })[0].ToSingle(), 2f);
+                Check.Equal(twice.Run(dl.Scalar(3f)).ToSingle(), 6f);
+                Compiled add = dl.Compile((x, y) => x + y);
+                Check.Equal(add.Run(dl.Scalar((Float16)1), dl.Weak(2)).DType, DType.F16);
+                Check.Equal(add.Run(dl.Scalar((Float16)1), dl.Scalar(2L)).DType, DType.F16);
+                Check.Equal(twice.Explain().Split('\n').Length, 2, "signatures");
+                Check.That(twice.Explain().Contains("with history") && add.Explain().Contains("weak"), twice.Explain() + add.Explain());
+                Graph graph = dl.Capture("outer", capture => new[] { twice.Run(capture.Input("x", DType.F32, "[]")) });
+                Check.Equal(graph.Compile().Run(dl.Scalar(4f))[0].ToSingle(), 8f);
+                Check.Throws<ArgumentNullException>(() => twice.Run(null));
+                Check.Throws<ArgumentNullException>(() => twice.Run(new Tensor[] { null }));
+            }
         }
 
         public static void ExecutablesRunOnManyContexts(Engine engine)

@@ -153,7 +153,8 @@ namespace Dlcore.Tests
                 new byte[100000].ToString(); // Mono's collector looks at the stack, and may take what lies there for a reference
                 Runner.Collect();
             }
-            Check.That(engine.Statistics.LiveContexts <= 1 && engine.Statistics.LiveTensors <= 100, "most forgotten contexts were collected");
+            Check.That(engine.Statistics.LiveContexts <= 1 && engine.Statistics.LiveTensors <= 100,
+                "most forgotten contexts were collected");
         }
 
         public static void OpeningAContextAloneOpensAnEngine(Engine engine)

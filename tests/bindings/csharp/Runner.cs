@@ -91,7 +91,8 @@ namespace Dlcore.Tests
 
         internal static void Same<T>(T[] got, T[] expected, string what = "list")
         {
-            if (!got.SequenceEqual(expected)) throw new Failure($"{what} is [{string.Join(", ", got)}], expected [{string.Join(", ", expected)}]");
+            if (got.SequenceEqual(expected)) return;
+            throw new Failure($"{what} is [{string.Join(", ", got)}], expected [{string.Join(", ", expected)}]");
         }
 
         internal static void Near(double got, double expected, double tolerance, string what = "value")

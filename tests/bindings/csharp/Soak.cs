@@ -23,7 +23,8 @@ namespace Dlcore.Tests
                 Calls(dl, a, wrong, good, failing);
                 double after = Resident();
                 bool flat = engine.Statistics.LiveTensors == live && after <= before * Allowed;
-                Console.WriteLine($"{good} calls and {failing} failing ones: {live} tensors alive before, {engine.Statistics.LiveTensors} after; " +
+                EngineStatistics now = engine.Statistics;
+                Console.WriteLine($"{good} calls and {failing} failing ones: {live} tensors alive before, {now.LiveTensors} after; " +
                                   $"{before:F1} MB resident before, {after:F1} after");
                 Console.WriteLine(flat ? "1 passed, 0 failed" : "0 passed, 1 failed");
                 return flat ? 0 : 1;
@@ -55,7 +56,8 @@ namespace Dlcore.Tests
         private static double Resident()
         {
             string line = File.ReadLines("/proc/self/status").First(text => text.StartsWith("VmRSS"));
-            return double.Parse(line.Split(new[] { ' ', '\t' }, StringSplitOptions.RemoveEmptyEntries)[1], CultureInfo.InvariantCulture) / 1024;
+            string kilobytes = line.Split(new[] { ' ', '\t' }, StringSplitOptions.RemoveEmptyEntries)[1];
+            return double.Parse(kilobytes, CultureInfo.InvariantCulture) / 1024;
         }
     }
 }

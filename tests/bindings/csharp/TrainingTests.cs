@@ -262,6 +262,9 @@ namespace Dlcore.Tests
                 copy.Load(saved.ToArray());
                 Check.Same(copy.Call(x).ToArray<float>(), model.Call(x).ToArray<float>());
                 Check.Throws<InvalidArgumentException>(() => new Named(dl, "a.b"));
+                gated.Dispose(); // its parent keeps what the library holds
+                Check.Same(frozen.Call(x).ToArray<float>(), expected);
+                Check.Equal(model.Call(x).Count, 3L);
                 GraphTests.Parallel(4, i =>
                 {
                     using (var own = engine.Context())

@@ -55,7 +55,8 @@ namespace Dlcore.Tests
                 Check.Same(dl.Vmap(column => column.Sum(), x, axis: 1).ToArray<double>(), new double[] { 9, 12 });
                 Check.Same(dl.Vmap(row => row * 2, x, outAxis: 1).Shape, new long[] { 2, 3 });
                 Check.Same(dl.Vmap(row => dl.Grad(Cubes, row), x).ToArray<double>(), x.ToArray<double>().Select(v => 3 * v * v).ToArray());
-                Tensor shared = dl.Vmap(xs => (xs[0] * xs[1]).Sum(), new[] { x, dl.Tensor(new double[] { 1, 10 }) }, new int?[] { 0, null });
+                Tensor weights = dl.Tensor(new double[] { 1, 10 });
+                Tensor shared = dl.Vmap(xs => (xs[0] * xs[1]).Sum(), new[] { x, weights }, new int?[] { 0, null });
                 Check.Same(shared.ToArray<double>(), new double[] { 21, 43, 65 });
                 Check.Throws<InvalidArgumentException>(() => dl.Vmap(xs => xs[0], new[] { x }, new int?[] { null }), "vmap");
                 // A function that throws leaves no level open.
@@ -83,7 +84,10 @@ namespace Dlcore.Tests
                 });
                 Check.That(dl.IsRecording && dl.IsTraining, "restored");
                 Check.That(leaf.Square().RequiresGrad, "history again");
-                using (var still = engine.Context(inference: true)) Check.That(!still.IsRecording && !still.IsTraining, "opened for inference");
+                using (var still = engine.Context(inference: true))
+                {
+                    Check.That(!still.IsRecording && !still.IsTraining, "opened for inference");
+                }
             }
         }
 
@@ -94,7 +98,8 @@ namespace Dlcore.Tests
             {
                 Tensor x = dl.Scalar(2.0).Watch(), unused = dl.Scalar(1.0).Watch();
                 Tensor y = x * x;
-                Check.Throws<FailedPreconditionException>(() => dl.Grad(new[] { y }, new[] { unused }, null, new GradOptions { RetainGraph = true }));
+                Check.Throws<FailedPreconditionException>(() => dl.Grad(new[] { y }, new[] { unused }, null,
+                    new GradOptions { RetainGraph = true }));
                 Tensor[] gradients = dl.Grad(new[] { y }, new[] { x, unused }, null, new GradOptions { AllowUnused = true });
                 Check.Equal(gradients[0].ToDouble(), 4.0);
                 Check.Equal(gradients[1], null);

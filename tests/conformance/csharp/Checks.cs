@@ -85,9 +85,11 @@ namespace Dlcore.Conformance
             var expected = (Dictionary<string, object>)test.Outputs[index];
             string where = $"output {index}: ";
             Elements got = Read(tensor);
-            if (got.DType != Case.DTypeOf((string)expected["dtype"])) throw new Failure($"{where}dtype is {got.DType}, expected {expected["dtype"]}");
+            DType dtype = Case.DTypeOf((string)expected["dtype"]);
+            if (got.DType != dtype) throw new Failure($"{where}dtype is {got.DType}, expected {dtype}");
             RequireShape(where, got.Shape, Case.Integers(expected["shape"]));
-            if (tensor.IsWeak != (Case.Member(expected, "weak") is bool weak && weak)) throw new Failure($"{where}weakness is {tensor.IsWeak}");
+            bool weak = Case.Member(expected, "weak") is bool expectedWeak && expectedWeak;
+            if (tensor.IsWeak != weak) throw new Failure($"{where}weakness is {tensor.IsWeak}");
             if (Case.Member(expected, "within") is List<object> bounds)
             {
                 double low = Convert.ToDouble(bounds[0]), high = Convert.ToDouble(bounds[1]);
@@ -96,7 +98,8 @@ namespace Dlcore.Conformance
                     if (!(value >= low && value < high)) throw new Failure($"{where}{value} is not in [{low}, {high})");
                 }
             }
-            if (expected.ContainsKey("tensor")) Require(where, Numbers.Difference(got, test.Family.Tensor(expected["tensor"]), test.Tolerance));
+            if (!expected.ContainsKey("tensor")) return;
+            Require(where, Numbers.Difference(got, test.Family.Tensor(expected["tensor"]), test.Tolerance));
         }
 
         /// <summary>Strided and contiguous inputs give the same bits.</summary>
@@ -111,7 +114,8 @@ namespace Dlcore.Conformance
                 strided = true;
             }
             if (!strided) return;
-            if (!Read(Call(inputs)).Bytes.SequenceEqual(Read(Call(plain)).Bytes)) throw new Failure("not the same bits as with contiguous inputs");
+            bool same = Read(Call(inputs)).Bytes.SequenceEqual(Read(Call(plain)).Bytes);
+            if (!same) throw new Failure("not the same bits as with contiguous inputs");
         }
 
         private void CheckGradients()
@@ -131,7 +135,8 @@ namespace Dlcore.Conformance
                 string where = $"gradient of input {positions[i]}: ";
                 long[] shape = ShapeOf(positions[i]);
                 DType dtype = DTypeOf(positions[i]);
-                Elements got = gradients[i] != null ? Read(gradients[i]) : Numbers.Encode(new double[shape.Aggregate(1L, (a, b) => a * b)], shape, dtype);
+                var zeros = new double[shape.Aggregate(1L, (a, b) => a * b)];
+                Elements got = gradients[i] != null ? Read(gradients[i]) : Numbers.Encode(zeros, shape, dtype);
                 if (got.DType != dtype) throw new Failure($"{where}dtype is {got.DType}, expected {dtype}");
                 RequireShape(where, got.Shape, shape);
                 Require(where, Numbers.Difference(got, Gradient(positions[i]), new Tolerance(test.Gradients["tolerance"])));
@@ -146,7 +151,8 @@ namespace Dlcore.Conformance
             double expected = 0, size = 0;
             foreach (int i in positions)
             {
-                double[] gradient = Numbers.Reals(Gradient(i)), direction = gradient.Select((_, e) => ((e * 7 + i * 3 + 3) % 11 - 5) / 8.0).ToArray();
+                double[] gradient = Numbers.Reals(Gradient(i));
+                double[] direction = gradient.Select((_, e) => ((e * 7 + i * 3 + 3) % 11 - 5) / 8.0).ToArray();
                 for (int e = 0; e < gradient.Length; ++e)
                 {
                     expected += gradient[e] * direction[e];
@@ -164,7 +170,8 @@ namespace Dlcore.Conformance
                 for (int i = 0; i < given.Length; ++i) all[given[i]] = lifted[i];
                 return Call(all);
             }, Array.ConvertAll(given, i => inputs[i]), Array.ConvertAll(given, i => directions[i]));
-            Require("forward mode, primal: ", Numbers.Difference(Read(value), test.Family.Tensor(Case.Member(test.Outputs[0], "tensor")), test.Tolerance));
+            Elements expectedValue = test.Family.Tensor(Case.Member(test.Outputs[0], "tensor"));
+            Require("forward mode, primal: ", Numbers.Difference(Read(value), expectedValue, test.Tolerance));
             Elements rates = Read(tangent);
             RequireShape("forward mode, tangent: ", rates.Shape, seed.Shape);
             double got = Numbers.Reals(seed).Zip(Numbers.Reals(rates), (a, b) => a * b).Sum();
@@ -204,15 +211,16 @@ namespace Dlcore.Conformance
             if (mapped.Length == 0) return;
             Elements[] arrays = Array.ConvertAll(mapped, i => Read(inputs[i]));
             Elements expected = null;
+            var bytes = new List<byte>();
             for (int k = 0; k < Examples; ++k)
             {
                 var one = (Tensor[])inputs.Clone();
                 for (int m = 0; m < mapped.Length; ++m) one[mapped[m]] = Create(Example(arrays[m], k));
                 Elements result = Read(Call(one));
-                expected = expected == null
-                    ? new Elements { DType = result.DType, Shape = new long[] { Examples }.Concat(result.Shape).ToArray(), Bytes = result.Bytes }
-                    : new Elements { DType = result.DType, Shape = expected.Shape, Bytes = expected.Bytes.Concat(result.Bytes).ToArray() };
+                bytes.AddRange(result.Bytes);
+                expected = new Elements { DType = result.DType, Shape = new long[] { Examples }.Concat(result.Shape).ToArray() };
             }
+            expected.Bytes = bytes.ToArray();
             Tensor[] stacked = Array.ConvertAll(arrays, array => Create(new Elements
             {
                 DType = array.DType, Shape = new long[] { Examples }.Concat(array.Shape).ToArray(),
@@ -234,7 +242,8 @@ namespace Dlcore.Conformance
         {
             int size = array.Count == 0 ? 1 : (int)(array.Bytes.Length / array.Count);
             int by = array.Count == 0 ? 0 : (int)(k % array.Count) * size;
-            return new Elements { DType = array.DType, Shape = array.Shape, Bytes = array.Bytes.Skip(by).Concat(array.Bytes.Take(by)).ToArray() };
+            byte[] bytes = array.Bytes.Skip(by).Concat(array.Bytes.Take(by)).ToArray();
+            return new Elements { DType = array.DType, Shape = array.Shape, Bytes = bytes };
         }
 
         // ---- Tensors
@@ -312,7 +321,8 @@ namespace Dlcore.Conformance
 
         private static void RequireShape(string where, long[] got, long[] expected)
         {
-            if (!got.SequenceEqual(expected)) throw new Failure($"{where}shape is [{string.Join(", ", got)}], expected [{string.Join(", ", expected)}]");
+            if (got.SequenceEqual(expected)) return;
+            throw new Failure($"{where}shape is [{string.Join(", ", got)}], expected [{string.Join(", ", expected)}]");
         }
 
         private static void Require(string where, string difference)

@@ -77,7 +77,8 @@ namespace Dlcore.Conformance
 
         internal List<object> Inputs => (List<object>)json["inputs"];
 
-        internal Dictionary<string, object> Attrs => Member(json, "attrs") as Dictionary<string, object> ?? new Dictionary<string, object>();
+        internal Dictionary<string, object> Attrs =>
+            Member(json, "attrs") as Dictionary<string, object> ?? new Dictionary<string, object>();
 
         internal long[] Words => json.ContainsKey("words") ? Integers(json["words"]) : null;
 

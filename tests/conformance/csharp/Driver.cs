@@ -31,7 +31,8 @@ namespace Dlcore.Conformance
                         catch (Exception exception)
                         {
                             ++failed;
-                            Console.WriteLine($"FAILED {test.Name}: {(exception is Failure || exception is DlcoreException ? exception.Message : exception.ToString())}");
+                            bool expected = exception is Failure || exception is DlcoreException;
+                            Console.WriteLine($"FAILED {test.Name}: {(expected ? exception.Message : exception.ToString())}");
                         }
                     }
                 }

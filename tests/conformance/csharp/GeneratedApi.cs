@@ -197,7 +197,8 @@ namespace Dlcore.Conformance
             if (plain == typeof(double)) converted = Real(value);
             else if (plain == typeof(long[])) converted = Case.Integers(value);
             else if (plain == typeof(DType)) converted = value is string name ? Case.DTypeOf(name) : (DType)(long)value;
-            else if (plain.IsEnum) return Enum.IsDefined(plain, Pascal((string)value)) && (converted = Enum.Parse(plain, Pascal((string)value))) != null;
+            else if (plain.IsEnum && !Enum.IsDefined(plain, Pascal((string)value))) return false;
+            else if (plain.IsEnum) converted = Enum.Parse(plain, Pascal((string)value));
             else if (plain == typeof(bool) && !(value is bool)) return false; // an integer that is no truth value
             else converted = Convert.ChangeType(value, plain, CultureInfo.InvariantCulture);
             return true;

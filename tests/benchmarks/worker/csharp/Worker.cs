@@ -19,7 +19,8 @@ namespace Dlcore.Benchmarks
             using (var dl = engine.Context(seed: 8))
             {
                 EngineStatistics about = engine.Statistics;
-                Console.WriteLine($"{{\"isa\": \"{about.InstructionSet}\", \"threads\": {about.Threads}, \"version\": \"{Engine.BuildInfo}\"}}");
+                Console.WriteLine($"{{\"isa\": \"{about.InstructionSet}\", \"threads\": {about.Threads}, " +
+                                  $"\"version\": \"{Engine.BuildInfo}\"}}");
                 Tensor a = Fill(dl, 1), b = Fill(dl, 2);
                 for (string line; (line = Console.ReadLine()) != null;) Console.WriteLine(Answer(dl, a, b, line.Split(' ')));
             }
