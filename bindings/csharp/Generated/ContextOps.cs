@@ -515,7 +515,7 @@ namespace Dlcore
         /// <remarks>Op 36; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Gelu(Tensor x, GeluOptions options)
         {
-            options = options ?? GeluOptions.Default;
+            options = options ?? GeluOptions.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("gelu", buffer);
             words.Text("approximate", words.Name(GeluApproximateNames, (int)options.Approximate, "approximate"));
@@ -640,7 +640,7 @@ namespace Dlcore
         /// <remarks>Op 51; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor LeakyRelu(Tensor x, LeakyReluOptions options)
         {
-            options = options ?? LeakyReluOptions.Default;
+            options = options ?? LeakyReluOptions.Defaults;
             long* buffer = stackalloc long[1];
             var words = new Words("leaky_relu", buffer);
             words.Float(options.NegativeSlope);
@@ -661,7 +661,7 @@ namespace Dlcore
         /// <remarks>Op 80; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Sum(Tensor x, SumOptions options)
         {
-            options = options ?? SumOptions.Default;
+            options = options ?? SumOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("sum", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -681,7 +681,7 @@ namespace Dlcore
         /// <remarks>Op 81; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Mean(Tensor x, MeanOptions options)
         {
-            options = options ?? MeanOptions.Default;
+            options = options ?? MeanOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("mean", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -703,7 +703,7 @@ namespace Dlcore
         /// <remarks>Op 82; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Prod(Tensor x, ProdOptions options)
         {
-            options = options ?? ProdOptions.Default;
+            options = options ?? ProdOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("prod", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -725,7 +725,7 @@ namespace Dlcore
         /// <remarks>Op 83; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Max(Tensor x, MaxOptions options)
         {
-            options = options ?? MaxOptions.Default;
+            options = options ?? MaxOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("max", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -747,7 +747,7 @@ namespace Dlcore
         /// <remarks>Op 84; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Min(Tensor x, MinOptions options)
         {
-            options = options ?? MinOptions.Default;
+            options = options ?? MinOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("min", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -767,7 +767,7 @@ namespace Dlcore
         /// <remarks>Op 85; T: bool; not differentiable.</remarks>
         public Tensor All(Tensor x, AllOptions options)
         {
-            options = options ?? AllOptions.Default;
+            options = options ?? AllOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("all", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -787,7 +787,7 @@ namespace Dlcore
         /// <remarks>Op 86; T: bool; not differentiable.</remarks>
         public Tensor Any(Tensor x, AnyOptions options)
         {
-            options = options ?? AnyOptions.Default;
+            options = options ?? AnyOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("any", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -816,7 +816,7 @@ namespace Dlcore
         /// <remarks>Op 87; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable.</remarks>
         public Tensor Argmax(Tensor x, long? axis, ArgmaxOptions options)
         {
-            options = options ?? ArgmaxOptions.Default;
+            options = options ?? ArgmaxOptions.Defaults;
             long* buffer = stackalloc long[3];
             var words = new Words("argmax", buffer);
             words.OptionalInt(axis);
@@ -845,7 +845,7 @@ namespace Dlcore
         /// <remarks>Op 88; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable.</remarks>
         public Tensor Argmin(Tensor x, long? axis, ArgminOptions options)
         {
-            options = options ?? ArgminOptions.Default;
+            options = options ?? ArgminOptions.Defaults;
             long* buffer = stackalloc long[3];
             var words = new Words("argmin", buffer);
             words.OptionalInt(axis);
@@ -865,7 +865,7 @@ namespace Dlcore
         /// <remarks>Op 89; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Logsumexp(Tensor x, LogsumexpOptions options)
         {
-            options = options ?? LogsumexpOptions.Default;
+            options = options ?? LogsumexpOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("logsumexp", buffer);
             words.OptionalInts("axes", options.Axes);
@@ -927,7 +927,7 @@ namespace Dlcore
         /// <remarks>Op 95; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor LayerNorm(Tensor x, Tensor scale, Tensor bias, LayerNormOptions options)
         {
-            options = options ?? LayerNormOptions.Default;
+            options = options ?? LayerNormOptions.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("layer_norm", buffer);
             words.Int(options.Axis);
@@ -961,7 +961,7 @@ namespace Dlcore
         public Tensor BatchNorm(Tensor x, Tensor scale, Tensor bias, Tensor mean, Tensor variance,
                                 BatchNormOptions options)
         {
-            options = options ?? BatchNormOptions.Default;
+            options = options ?? BatchNormOptions.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("batch_norm", buffer);
             words.Bool(options.Training);
@@ -987,7 +987,7 @@ namespace Dlcore
         /// <remarks>Op 100; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor CrossEntropy(Tensor logits, Tensor labels, CrossEntropyOptions options)
         {
-            options = options ?? CrossEntropyOptions.Default;
+            options = options ?? CrossEntropyOptions.Defaults;
             long* buffer = stackalloc long[5];
             var words = new Words("cross_entropy", buffer);
             words.Text("reduction", words.Name(CrossEntropyReductionNames, (int)options.Reduction, "reduction"));
@@ -1010,7 +1010,7 @@ namespace Dlcore
         /// <remarks>Op 102; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
         public Tensor MseLoss(Tensor prediction, Tensor target, MseLossOptions options)
         {
-            options = options ?? MseLossOptions.Default;
+            options = options ?? MseLossOptions.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("mse_loss", buffer);
             words.Text("reduction", words.Name(MseLossReductionNames, (int)options.Reduction, "reduction"));
@@ -1035,7 +1035,7 @@ namespace Dlcore
         /// <remarks>Op 110; T: i32, i64, f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Matmul(Tensor a, Tensor b, MatmulOptions options)
         {
-            options = options ?? MatmulOptions.Default;
+            options = options ?? MatmulOptions.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("matmul", buffer);
             words.Bool(options.TransposeA);
@@ -1073,7 +1073,7 @@ namespace Dlcore
         /// <remarks>Op 112; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Conv2d(Tensor x, Tensor weight, Tensor bias, Conv2dOptions options)
         {
-            options = options ?? Conv2dOptions.Default;
+            options = options ?? Conv2dOptions.Defaults;
             long* buffer = stackalloc long[106];
             var words = new Words("conv2d", buffer);
             words.OptionalInts("stride", options.Stride);
@@ -1137,7 +1137,7 @@ namespace Dlcore
         /// storage.</remarks>
         public Tensor Slice(Tensor x, long[] starts, long[] stops, SliceOptions options)
         {
-            options = options ?? SliceOptions.Default;
+            options = options ?? SliceOptions.Defaults;
             long* buffer = stackalloc long[134];
             var words = new Words("slice", buffer);
             words.Ints("starts", starts);
@@ -1226,7 +1226,7 @@ namespace Dlcore
         /// <remarks>Op 128; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor Pad(Tensor x, long[] pads, PadOptions options)
         {
-            options = options ?? PadOptions.Default;
+            options = options ?? PadOptions.Defaults;
             long* buffer = stackalloc long[34];
             var words = new Words("pad", buffer);
             words.Ints("pads", pads);
@@ -1255,7 +1255,7 @@ namespace Dlcore
         /// <remarks>Op 130; not differentiable.</remarks>
         public Tensor OneHot(Tensor indices, long depth, OneHotOptions options)
         {
-            options = options ?? OneHotOptions.Default;
+            options = options ?? OneHotOptions.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("one_hot", buffer);
             words.Int(depth);
@@ -1339,7 +1339,7 @@ namespace Dlcore
         /// <remarks>Op 138; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
         public Tensor Embedding(Tensor weight, Tensor indices, EmbeddingOptions options)
         {
-            options = options ?? EmbeddingOptions.Default;
+            options = options ?? EmbeddingOptions.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("embedding", buffer);
             words.OptionalInt(options.PaddingIdx);
@@ -1366,7 +1366,7 @@ namespace Dlcore
         /// <remarks>Op 140; not differentiable.</remarks>
         public Tensor Full(long[] shape, double value, FullOptions options)
         {
-            options = options ?? FullOptions.Default;
+            options = options ?? FullOptions.Defaults;
             long* buffer = stackalloc long[35];
             var words = new Words("full", buffer);
             words.Dims("shape", shape);
@@ -1398,7 +1398,7 @@ namespace Dlcore
         /// <remarks>Op 141; not differentiable.</remarks>
         public Tensor Arange(double start, double stop, double step, ArangeOptions options)
         {
-            options = options ?? ArangeOptions.Default;
+            options = options ?? ArangeOptions.Defaults;
             long* buffer = stackalloc long[4];
             var words = new Words("arange", buffer);
             words.Float(start);
@@ -1425,7 +1425,7 @@ namespace Dlcore
         /// <remarks>Op 142; not differentiable.</remarks>
         public Tensor Eye(long n, EyeOptions options)
         {
-            options = options ?? EyeOptions.Default;
+            options = options ?? EyeOptions.Defaults;
             long* buffer = stackalloc long[4];
             var words = new Words("eye", buffer);
             words.Int(n);
@@ -1451,7 +1451,7 @@ namespace Dlcore
         /// <remarks>Op 143; not differentiable; draws random numbers.</remarks>
         public Tensor RandomUniform(long[] shape, RandomUniformOptions options)
         {
-            options = options ?? RandomUniformOptions.Default;
+            options = options ?? RandomUniformOptions.Defaults;
             long* buffer = stackalloc long[36];
             var words = new Words("random_uniform", buffer);
             words.Dims("shape", shape);
@@ -1478,7 +1478,7 @@ namespace Dlcore
         /// <remarks>Op 144; not differentiable; draws random numbers.</remarks>
         public Tensor RandomNormal(long[] shape, RandomNormalOptions options)
         {
-            options = options ?? RandomNormalOptions.Default;
+            options = options ?? RandomNormalOptions.Defaults;
             long* buffer = stackalloc long[36];
             var words = new Words("random_normal", buffer);
             words.Dims("shape", shape);
@@ -1561,7 +1561,7 @@ namespace Dlcore
         /// <remarks>Op 170; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor MaxPool2d(Tensor x, long[] kernel, MaxPool2dOptions options)
         {
-            options = options ?? MaxPool2dOptions.Default;
+            options = options ?? MaxPool2dOptions.Defaults;
             long* buffer = stackalloc long[139];
             var words = new Words("max_pool2d", buffer);
             words.Ints("kernel", kernel);
@@ -1596,7 +1596,7 @@ namespace Dlcore
         /// <remarks>Op 172; T: f16, bf16, f32, f64; differentiable.</remarks>
         public Tensor AvgPool2d(Tensor x, long[] kernel, AvgPool2dOptions options)
         {
-            options = options ?? AvgPool2dOptions.Default;
+            options = options ?? AvgPool2dOptions.Defaults;
             long* buffer = stackalloc long[106];
             var words = new Words("avg_pool2d", buffer);
             words.Ints("kernel", kernel);

@@ -30,7 +30,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>whether a bias is added; true by default</summary>
             public bool Bias { get; set; } = true;
@@ -61,7 +61,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(long inFeatures, long outFeatures, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[6];
             var words = new Words("Linear", buffer);
             words.Int(inFeatures);
@@ -114,7 +114,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>none: exact; tanh: by the hyperbolic tangent; none by default</summary>
             public Approximate Approximate { get; set; } = Approximate.None;
@@ -137,7 +137,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("GELU", buffer);
             words.Text("approximate", words.Name(ApproximateNames, (int)options.Approximate, "approximate"));
@@ -184,7 +184,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>slope below 0; 0.01 by default</summary>
             public double NegativeSlope { get; set; } = 0.01;
@@ -207,7 +207,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[1];
             var words = new Words("LeakyReLU", buffer);
             words.Float(options.NegativeSlope);
@@ -261,7 +261,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>first axis that is joined; 1 by default</summary>
             public long StartAxis { get; set; } = 1;
@@ -284,7 +284,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[1];
             var words = new Words("Flatten", buffer);
             words.Int(options.StartAxis);
@@ -320,7 +320,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>added to the variance; 1e-05 by default</summary>
             public double Epsilon { get; set; } = 1e-05;
@@ -345,7 +345,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(long features, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[2];
             var words = new Words("LayerNorm", buffer);
             words.Int(features);
@@ -407,7 +407,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>steps of the window: rows and columns, or one for both; 1</summary>
             public long[] Stride { get; set; }
@@ -456,7 +456,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(long inChannels, long outChannels, long[] kernel, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[145];
             var words = new Words("Conv2d", buffer);
             words.Int(inChannels);
@@ -496,7 +496,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>steps of the window: rows and columns, or one for both; as kernel</summary>
             public long[] Stride { get; set; }
@@ -536,7 +536,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(long[] kernel, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[139];
             var words = new Words("MaxPool2d", buffer);
             words.Ints("kernel", kernel);
@@ -571,7 +571,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>steps of the window: rows and columns, or one for both; as kernel</summary>
             public long[] Stride { get; set; }
@@ -612,7 +612,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(long[] kernel, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[106];
             var words = new Words("AvgPool2d", buffer);
             words.Ints("kernel", kernel);
@@ -632,7 +632,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>the row that gets no gradient, so that it stays as it starts</summary>
             public long? PaddingIdx { get; set; }
@@ -659,7 +659,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(long numEmbeddings, long embeddingDim, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[4];
             var words = new Words("Embedding", buffer);
             words.Int(numEmbeddings);
@@ -680,7 +680,7 @@ namespace Dlcore.Nn
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>share of the batch in the running statistics; 0.1 by default</summary>
             public double Momentum { get; set; } = 0.1;
@@ -711,7 +711,7 @@ namespace Dlcore.Nn
 
         private static long[] Pack(long features, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[4];
             var words = new Words("BatchNorm", buffer);
             words.Int(features);

@@ -3,7 +3,7 @@
 
 namespace Dlcore
 {
-    /// <summary>Choices of GeluOptions.Approximate: "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); none by
+    /// <summary>Choices of Gelu for approximate: "tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); none by
     /// default.</summary>
     public enum GeluApproximate
     {
@@ -16,7 +16,7 @@ namespace Dlcore
     /// <summary>What Gelu takes beside its operands.</summary>
     public sealed class GeluOptions
     {
-        internal static readonly GeluOptions Default = new GeluOptions();
+        internal static readonly GeluOptions Defaults = new GeluOptions();
 
         /// <summary>"tanh": 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))); none by default</summary>
         public GeluApproximate Approximate { get; set; } = GeluApproximate.None;
@@ -25,7 +25,7 @@ namespace Dlcore
     /// <summary>What LeakyRelu takes beside its operands.</summary>
     public sealed class LeakyReluOptions
     {
-        internal static readonly LeakyReluOptions Default = new LeakyReluOptions();
+        internal static readonly LeakyReluOptions Defaults = new LeakyReluOptions();
 
         /// <summary>slope below 0; 0.01 by default</summary>
         public double NegativeSlope { get; set; } = 0.01;
@@ -34,7 +34,7 @@ namespace Dlcore
     /// <summary>What Sum takes beside its operands.</summary>
     public sealed class SumOptions
     {
-        internal static readonly SumOptions Default = new SumOptions();
+        internal static readonly SumOptions Defaults = new SumOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -46,7 +46,7 @@ namespace Dlcore
     /// <summary>What Mean takes beside its operands.</summary>
     public sealed class MeanOptions
     {
-        internal static readonly MeanOptions Default = new MeanOptions();
+        internal static readonly MeanOptions Defaults = new MeanOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -58,7 +58,7 @@ namespace Dlcore
     /// <summary>What Prod takes beside its operands.</summary>
     public sealed class ProdOptions
     {
-        internal static readonly ProdOptions Default = new ProdOptions();
+        internal static readonly ProdOptions Defaults = new ProdOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -70,7 +70,7 @@ namespace Dlcore
     /// <summary>What Max takes beside its operands.</summary>
     public sealed class MaxOptions
     {
-        internal static readonly MaxOptions Default = new MaxOptions();
+        internal static readonly MaxOptions Defaults = new MaxOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -82,7 +82,7 @@ namespace Dlcore
     /// <summary>What Min takes beside its operands.</summary>
     public sealed class MinOptions
     {
-        internal static readonly MinOptions Default = new MinOptions();
+        internal static readonly MinOptions Defaults = new MinOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -94,7 +94,7 @@ namespace Dlcore
     /// <summary>What All takes beside its operands.</summary>
     public sealed class AllOptions
     {
-        internal static readonly AllOptions Default = new AllOptions();
+        internal static readonly AllOptions Defaults = new AllOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -106,7 +106,7 @@ namespace Dlcore
     /// <summary>What Any takes beside its operands.</summary>
     public sealed class AnyOptions
     {
-        internal static readonly AnyOptions Default = new AnyOptions();
+        internal static readonly AnyOptions Defaults = new AnyOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -118,7 +118,7 @@ namespace Dlcore
     /// <summary>What Argmax takes beside its operands.</summary>
     public sealed class ArgmaxOptions
     {
-        internal static readonly ArgmaxOptions Default = new ArgmaxOptions();
+        internal static readonly ArgmaxOptions Defaults = new ArgmaxOptions();
 
         /// <summary>keep reduced axes with size 1; false by default</summary>
         public bool Keepdims { get; set; } = false;
@@ -127,7 +127,7 @@ namespace Dlcore
     /// <summary>What Argmin takes beside its operands.</summary>
     public sealed class ArgminOptions
     {
-        internal static readonly ArgminOptions Default = new ArgminOptions();
+        internal static readonly ArgminOptions Defaults = new ArgminOptions();
 
         /// <summary>keep reduced axes with size 1; false by default</summary>
         public bool Keepdims { get; set; } = false;
@@ -136,7 +136,7 @@ namespace Dlcore
     /// <summary>What Logsumexp takes beside its operands.</summary>
     public sealed class LogsumexpOptions
     {
-        internal static readonly LogsumexpOptions Default = new LogsumexpOptions();
+        internal static readonly LogsumexpOptions Defaults = new LogsumexpOptions();
 
         /// <summary>the axes to reduce; all of them when left out</summary>
         public long[] Axes { get; set; }
@@ -148,7 +148,7 @@ namespace Dlcore
     /// <summary>What LayerNorm takes beside its operands.</summary>
     public sealed class LayerNormOptions
     {
-        internal static readonly LayerNormOptions Default = new LayerNormOptions();
+        internal static readonly LayerNormOptions Defaults = new LayerNormOptions();
 
         /// <summary>the first axis that is normalised; all after it are, too; -1 by default</summary>
         public long Axis { get; set; } = -1;
@@ -160,7 +160,7 @@ namespace Dlcore
     /// <summary>What BatchNorm takes beside its operands.</summary>
     public sealed class BatchNormOptions
     {
-        internal static readonly BatchNormOptions Default = new BatchNormOptions();
+        internal static readonly BatchNormOptions Defaults = new BatchNormOptions();
 
         /// <summary>normalises by the statistics of x instead of those given; false by default</summary>
         public bool Training { get; set; } = false;
@@ -169,7 +169,7 @@ namespace Dlcore
         public double Epsilon { get; set; } = 1e-05;
     }
 
-    /// <summary>Choices of CrossEntropyOptions.Reduction: over the rows; mean by default.</summary>
+    /// <summary>Choices of CrossEntropy for reduction: over the rows; mean by default.</summary>
     public enum CrossEntropyReduction
     {
         /// <summary>mean</summary>
@@ -183,7 +183,7 @@ namespace Dlcore
     /// <summary>What CrossEntropy takes beside its operands.</summary>
     public sealed class CrossEntropyOptions
     {
-        internal static readonly CrossEntropyOptions Default = new CrossEntropyOptions();
+        internal static readonly CrossEntropyOptions Defaults = new CrossEntropyOptions();
 
         /// <summary>over the rows; mean by default</summary>
         public CrossEntropyReduction Reduction { get; set; } = CrossEntropyReduction.Mean;
@@ -195,7 +195,7 @@ namespace Dlcore
         public double LabelSmoothing { get; set; } = 0.0;
     }
 
-    /// <summary>Choices of MseLossOptions.Reduction: over the rows; mean by default.</summary>
+    /// <summary>Choices of MseLoss for reduction: over the rows; mean by default.</summary>
     public enum MseLossReduction
     {
         /// <summary>mean</summary>
@@ -209,7 +209,7 @@ namespace Dlcore
     /// <summary>What MseLoss takes beside its operands.</summary>
     public sealed class MseLossOptions
     {
-        internal static readonly MseLossOptions Default = new MseLossOptions();
+        internal static readonly MseLossOptions Defaults = new MseLossOptions();
 
         /// <summary>over the rows; mean by default</summary>
         public MseLossReduction Reduction { get; set; } = MseLossReduction.Mean;
@@ -218,7 +218,7 @@ namespace Dlcore
     /// <summary>What Matmul takes beside its operands.</summary>
     public sealed class MatmulOptions
     {
-        internal static readonly MatmulOptions Default = new MatmulOptions();
+        internal static readonly MatmulOptions Defaults = new MatmulOptions();
 
         /// <summary>swap the last two axes of a; false by default</summary>
         public bool TransposeA { get; set; } = false;
@@ -227,8 +227,8 @@ namespace Dlcore
         public bool TransposeB { get; set; } = false;
     }
 
-    /// <summary>Choices of Conv2dOptions.AutoPad: instead of padding. same_upper, same_lower: so many zeros that OH
-    /// is H / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none; none by
+    /// <summary>Choices of Conv2d for autoPad: instead of padding. same_upper, same_lower: so many zeros that OH is H
+    /// / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none; none by
     /// default.</summary>
     public enum Conv2dAutoPad
     {
@@ -245,7 +245,7 @@ namespace Dlcore
     /// <summary>What Conv2d takes beside its operands.</summary>
     public sealed class Conv2dOptions
     {
-        internal static readonly Conv2dOptions Default = new Conv2dOptions();
+        internal static readonly Conv2dOptions Defaults = new Conv2dOptions();
 
         /// <summary>steps of the window: rows and columns, or one for both; 1</summary>
         public long[] Stride { get; set; }
@@ -267,7 +267,7 @@ namespace Dlcore
     /// <summary>What Slice takes beside its operands.</summary>
     public sealed class SliceOptions
     {
-        internal static readonly SliceOptions Default = new SliceOptions();
+        internal static readonly SliceOptions Defaults = new SliceOptions();
 
         /// <summary>the axes meant; left out: the first ones, in order</summary>
         public long[] Axes { get; set; }
@@ -279,7 +279,7 @@ namespace Dlcore
     /// <summary>What Pad takes beside its operands.</summary>
     public sealed class PadOptions
     {
-        internal static readonly PadOptions Default = new PadOptions();
+        internal static readonly PadOptions Defaults = new PadOptions();
 
         /// <summary>of the border, brought to the dtype of x; 0.0 by default</summary>
         public double Value { get; set; } = 0.0;
@@ -288,7 +288,7 @@ namespace Dlcore
     /// <summary>What OneHot takes beside its operands.</summary>
     public sealed class OneHotOptions
     {
-        internal static readonly OneHotOptions Default = new OneHotOptions();
+        internal static readonly OneHotOptions Defaults = new OneHotOptions();
 
         /// <summary>of the result; f32 by default</summary>
         public DType Dtype { get; set; } = DType.F32;
@@ -297,7 +297,7 @@ namespace Dlcore
     /// <summary>What Embedding takes beside its operands.</summary>
     public sealed class EmbeddingOptions
     {
-        internal static readonly EmbeddingOptions Default = new EmbeddingOptions();
+        internal static readonly EmbeddingOptions Defaults = new EmbeddingOptions();
 
         /// <summary>the row that gets no gradient</summary>
         public long? PaddingIdx { get; set; }
@@ -306,7 +306,7 @@ namespace Dlcore
     /// <summary>What Full takes beside its operands.</summary>
     public sealed class FullOptions
     {
-        internal static readonly FullOptions Default = new FullOptions();
+        internal static readonly FullOptions Defaults = new FullOptions();
 
         /// <summary>of the result; f32 by default</summary>
         public DType Dtype { get; set; } = DType.F32;
@@ -315,7 +315,7 @@ namespace Dlcore
     /// <summary>What Arange takes beside its operands.</summary>
     public sealed class ArangeOptions
     {
-        internal static readonly ArangeOptions Default = new ArangeOptions();
+        internal static readonly ArangeOptions Defaults = new ArangeOptions();
 
         /// <summary>of the result; i64 by default</summary>
         public DType Dtype { get; set; } = DType.I64;
@@ -324,7 +324,7 @@ namespace Dlcore
     /// <summary>What Eye takes beside its operands.</summary>
     public sealed class EyeOptions
     {
-        internal static readonly EyeOptions Default = new EyeOptions();
+        internal static readonly EyeOptions Defaults = new EyeOptions();
 
         /// <summary>columns; n when left out</summary>
         public long? M { get; set; }
@@ -336,7 +336,7 @@ namespace Dlcore
     /// <summary>What RandomUniform takes beside its operands.</summary>
     public sealed class RandomUniformOptions
     {
-        internal static readonly RandomUniformOptions Default = new RandomUniformOptions();
+        internal static readonly RandomUniformOptions Defaults = new RandomUniformOptions();
 
         /// <summary>inclusive; 0.0 by default</summary>
         public double Low { get; set; } = 0.0;
@@ -351,7 +351,7 @@ namespace Dlcore
     /// <summary>What RandomNormal takes beside its operands.</summary>
     public sealed class RandomNormalOptions
     {
-        internal static readonly RandomNormalOptions Default = new RandomNormalOptions();
+        internal static readonly RandomNormalOptions Defaults = new RandomNormalOptions();
 
         /// <summary>of the distribution; 0.0 by default</summary>
         public double Mean { get; set; } = 0.0;
@@ -363,9 +363,8 @@ namespace Dlcore
         public DType Dtype { get; set; } = DType.F32;
     }
 
-    /// <summary>Choices of MaxPool2dOptions.AutoPad: instead of padding. same_upper, same_lower: so much that OH is H
-    /// / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none; none by
-    /// default.</summary>
+    /// <summary>Choices of MaxPool2d for autoPad: instead of padding. same_upper, same_lower: so much that OH is H /
+    /// stride rounded up, an odd one at the end (upper) or in front (lower); valid: none; none by default.</summary>
     public enum MaxPool2dAutoPad
     {
         /// <summary>none</summary>
@@ -381,7 +380,7 @@ namespace Dlcore
     /// <summary>What MaxPool2d takes beside its operands.</summary>
     public sealed class MaxPool2dOptions
     {
-        internal static readonly MaxPool2dOptions Default = new MaxPool2dOptions();
+        internal static readonly MaxPool2dOptions Defaults = new MaxPool2dOptions();
 
         /// <summary>steps of the window: rows and columns, or one for both; as kernel</summary>
         public long[] Stride { get; set; }
@@ -402,9 +401,8 @@ namespace Dlcore
         public MaxPool2dAutoPad AutoPad { get; set; } = MaxPool2dAutoPad.None;
     }
 
-    /// <summary>Choices of AvgPool2dOptions.AutoPad: instead of padding. same_upper, same_lower: so much that OH is H
-    /// / stride rounded up, an odd one at the end (upper) or in front (lower); valid: none; none by
-    /// default.</summary>
+    /// <summary>Choices of AvgPool2d for autoPad: instead of padding. same_upper, same_lower: so much that OH is H /
+    /// stride rounded up, an odd one at the end (upper) or in front (lower); valid: none; none by default.</summary>
     public enum AvgPool2dAutoPad
     {
         /// <summary>none</summary>
@@ -420,7 +418,7 @@ namespace Dlcore
     /// <summary>What AvgPool2d takes beside its operands.</summary>
     public sealed class AvgPool2dOptions
     {
-        internal static readonly AvgPool2dOptions Default = new AvgPool2dOptions();
+        internal static readonly AvgPool2dOptions Defaults = new AvgPool2dOptions();
 
         /// <summary>steps of the window: rows and columns, or one for both; as kernel</summary>
         public long[] Stride { get; set; }

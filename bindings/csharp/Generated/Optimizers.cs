@@ -11,7 +11,7 @@ namespace Dlcore.Optim
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>decay of the mean of gradients; 0.9 by default</summary>
             public double Beta1 { get; set; } = 0.9;
@@ -54,7 +54,7 @@ namespace Dlcore.Optim
 
         private static long[] Pack(double lr, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[5];
             var words = new Words("Adam", buffer);
             words.Float(lr);
@@ -73,7 +73,7 @@ namespace Dlcore.Optim
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>decay of the mean of gradients; 0.9 by default</summary>
             public double Beta1 { get; set; } = 0.9;
@@ -116,7 +116,7 @@ namespace Dlcore.Optim
 
         private static long[] Pack(double lr, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[5];
             var words = new Words("AdamW", buffer);
             words.Float(lr);
@@ -136,7 +136,7 @@ namespace Dlcore.Optim
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
         {
-            internal static readonly Options Default = new Options();
+            internal static readonly Options Defaults = new Options();
 
             /// <summary>share of the velocity that is kept; 0.0 by default</summary>
             public double Momentum { get; set; } = 0.0;
@@ -179,7 +179,7 @@ namespace Dlcore.Optim
 
         private static long[] Pack(double lr, Options options)
         {
-            options = options ?? Options.Default;
+            options = options ?? Options.Defaults;
             long* buffer = stackalloc long[5];
             var words = new Words("SGD", buffer);
             words.Float(lr);

@@ -79,10 +79,10 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern int dlcore_backward(IntPtr ctx, IntPtr loss);
         [DllImport(Library, ExactSpelling = true)]
-        internal static extern void dlcore_grad_options_init(dlcore_grad_options* options, ulong size);
+        internal static extern void dlcore_grad_options_init(dlcore_grad_options* options_, ulong size);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern int dlcore_autograd_grad(IntPtr ctx, IntPtr* outputs, long n_outputs, IntPtr* wrt,
-                                                        long n_wrt, IntPtr* seeds, dlcore_grad_options* options,
+                                                        long n_wrt, IntPtr* seeds, dlcore_grad_options* options_,
                                                         IntPtr* gradients);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_autograd_watch(IntPtr ctx, IntPtr tensor);
@@ -253,11 +253,11 @@ namespace Dlcore
 
         // engine.h
         [DllImport(Library, ExactSpelling = true)]
-        internal static extern void dlcore_engine_options_init(dlcore_engine_options* options, ulong size);
+        internal static extern void dlcore_engine_options_init(dlcore_engine_options* options_, ulong size);
         [DllImport(Library, ExactSpelling = true)]
-        internal static extern IntPtr dlcore_engine_open(dlcore_engine_options* options, IntPtr* error);
+        internal static extern IntPtr dlcore_engine_open(dlcore_engine_options* options_, IntPtr* error);
         [DllImport(Library, ExactSpelling = true)]
-        internal static extern IntPtr dlcore_engine_open_with_allocator(dlcore_engine_options* options,
+        internal static extern IntPtr dlcore_engine_open_with_allocator(dlcore_engine_options* options_,
                                                                         IntPtr allocate, IntPtr deallocate,
                                                                         void* user_data, IntPtr destroy,
                                                                         IntPtr* error);
@@ -299,7 +299,7 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern void dlcore_graph_release(IntPtr graph);
         [DllImport(Library, ExactSpelling = true)]
-        internal static extern long dlcore_graph_to_text(IntPtr ctx, IntPtr graph, byte* buffer, long size);
+        internal static extern long dlcore_graph_to_text(IntPtr ctx, IntPtr graph, byte* buffer_, long size);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_graph_parse(IntPtr ctx, byte* text, long length);
         [DllImport(Library, ExactSpelling = true)]
@@ -382,8 +382,8 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_module_variable(IntPtr ctx, IntPtr module, long index);
         [DllImport(Library, ExactSpelling = true)]
-        internal static extern long dlcore_module_variable_path(IntPtr ctx, IntPtr module, long index, byte* buffer,
-                                                                long size);
+        internal static extern long dlcore_module_variable_path(IntPtr ctx, IntPtr module, long index,
+                                                                byte* buffer_, long size);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_module_find(IntPtr ctx, IntPtr module, byte* path);
         [DllImport(Library, ExactSpelling = true)]
@@ -530,7 +530,7 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern long dlcore_tensor_dim(IntPtr tensor, int axis);
         [DllImport(Library, ExactSpelling = true)]
-        internal static extern long dlcore_tensor_to_string(IntPtr ctx, IntPtr tensor, byte* buffer, long size);
+        internal static extern long dlcore_tensor_to_string(IntPtr ctx, IntPtr tensor, byte* buffer_, long size);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern int dlcore_tensor_read(IntPtr ctx, IntPtr tensor, int dtype, void* data,
                                                       ulong bytes);
@@ -574,7 +574,7 @@ namespace Dlcore
     internal unsafe delegate int dlcore_write_fn(void* user_data, void* data, ulong size);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    internal unsafe delegate long dlcore_read_fn(void* user_data, void* buffer, ulong size);
+    internal unsafe delegate long dlcore_read_fn(void* user_data, void* buffer_, ulong size);
 
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     internal unsafe delegate int dlcore_gradcheck_function(void* user_data, IntPtr ctx, IntPtr* inputs,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the generated part of the C# binding: P/Invoke declarations, exceptions, a typed method for each op, a class
-for each layer and optimizer. What the schema calls positional is a parameter, the rest belongs to an options class."""
+"""Renders the generated part of the C# binding: P/Invoke declarations, exceptions, a method for each op, a class for
+each layer and optimizer. What the schema calls positional is a parameter, the rest belongs to an options class."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def generate(api, raw):
         "Codes.cs": _render("codes", **_codes(api)),
         "ContextOps.cs": _render("ops", owner="Context", methods=of["op"]),
         "TensorOps.cs": _render("ops", owner="Tensor", methods=[op for op in of["op"] if op.has_receiver]),
-        "OpOptions.cs": _render("options", methods=[method for method in of["op"] if method.options]),
+        "OpOptions.cs": _render("options", methods=[op for op in of["op"] if op.options or op.enums]),
     }
     for family, (name, namespace, base) in CLASSES.items():
         if of[family]:
@@ -58,6 +58,8 @@ def _camel(name):
 
 
 def _safe(name):
+    if name in ("buffer", "context", "options", "words"):  # what generated methods use themselves
+        return f"{name}_"
     return f"@{name}" if name in KEYWORDS else name
 
 
@@ -293,8 +295,8 @@ class _Overload:
         if self.returns_tensor and len(tensors) <= 3 and not any(item["variadic"] for item in method.inputs):
             return f"Call{len(tensors)}({', '.join([str(entry.number), *tensors, words])})"
         variadic = tensors and method.inputs[-1]["variadic"]
-        gathered = tensors[0] if variadic and len(tensors) == 1 else (
-            f"Gather({', '.join(tensors)})" if variadic else f"new[] {{ {', '.join(tensors)} }}")
+        fixed = f"new[] {{ {', '.join(tensors[:-1] if variadic else tensors)} }}"
+        gathered = fixed if not variadic else tensors[0] if len(tensors) == 1 else f"Gather({fixed}, {tensors[-1]})"
         if self.returns_tensor:
             return f"CallMany({entry.number}, {gathered}, {words})"
         outputs = len(entry.visible_outputs)
