@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dlcore
+
+import (
+	"io"
+
+	"dlcore/internal/raw"
+)
+
+// Checkpoint is the whole state of a training in one file: models, optimizers, loaders and variables
+// under names, texts, and the generator of the context. A program that makes the same objects, loads
+// the file and goes on has every bit of the one that saved it.
+type Checkpoint struct{ object[raw.Checkpoint] }
+
+// NewCheckpoint makes one to which nothing but the generator belongs yet.
+func NewCheckpoint(dl *Context) *Checkpoint {
+	f := dl.begin("checkpoint_create")
+	defer f.end()
+	var handle raw.Checkpoint
+	if f.ok() {
+		if handle = raw.CheckpointCreate(f.ctx); handle == 0 {
+			f.take(Internal)
+		}
+	}
+	c := &Checkpoint{}
+	c.hold(dl, handle, raw.CheckpointRelease, c)
+	return c
+}
+
+// AddModule makes a model belong to the checkpoint, which is returned.
+func (c *Checkpoint) AddModule(name string, m *Module) *Checkpoint {
+	return add(c, "module", name, &m.object, raw.CheckpointAddModule)
+}
+
+// AddOptimizer makes an optimizer belong to the checkpoint, which is returned.
+func (c *Checkpoint) AddOptimizer(name string, o *Optimizer) *Checkpoint {
+	return add(c, "optimizer", name, &o.object, raw.CheckpointAddOptimizer)
+}
+
+// AddLoader makes a loader belong to the checkpoint, which is returned.
+func (c *Checkpoint) AddLoader(name string, l *Loader) *Checkpoint {
+	l.Open()
+	return add(c, "loader", name, &l.object, raw.CheckpointAddLoader)
+}
+
+// AddVariable makes a variable belong to the checkpoint, which is returned.
+func (c *Checkpoint) AddVariable(name string, v *Variable) *Checkpoint {
+	return add(c, "variable", name, &v.object, raw.CheckpointAddVariable)
+}
+
+func add[H ~uintptr](c *Checkpoint, kind, name string, member *object[H],
+	add func(raw.Context, raw.Checkpoint, *byte, H) int32) *Checkpoint {
+	f := c.dl.begin("checkpoint_add_" + kind)
+	defer f.end()
+	handle, text, given := use(&f, "checkpoint", &c.object), f.text("name", name), use(&f, kind, member)
+	if f.ok() {
+		f.status(add(f.ctx, handle, text, given))
+	}
+	return c
+}
+
+// SetText keeps a text of the program's under a key.
+func (c *Checkpoint) SetText(key, text string) {
+	f := c.dl.begin("checkpoint_set_text")
+	defer f.end()
+	handle, k, t := use(&f, "checkpoint", &c.object), f.text("key", key), f.text("text", text)
+	if f.ok() {
+		f.status(raw.CheckpointSetText(f.ctx, handle, k, t))
+	}
+}
+
+// DeleteText takes a text out.
+func (c *Checkpoint) DeleteText(key string) {
+	f := c.dl.begin("checkpoint_set_text")
+	defer f.end()
+	if handle, k := use(&f, "checkpoint", &c.object), f.text("key", key); f.ok() {
+		f.status(raw.CheckpointSetText(f.ctx, handle, k, nil))
+	}
+}
+
+// Text is the text under a key, and whether there is one.
+func (c *Checkpoint) Text(key string) (text string, ok bool) {
+	if noNUL("checkpoint_text", "key", key) != nil || !c.use() {
+		return "", false
+	}
+	defer c.done()
+	chars := raw.CheckpointText(c.handle, raw.Text(key))
+	return chars.String(), chars != 0
+}
+
+// Warning says after a load why what follows may differ in its last bits from the training that was
+// saved; "" when it does not.
+func (c *Checkpoint) Warning() string {
+	if !c.use() {
+		return ""
+	}
+	defer c.done()
+	return raw.CheckpointWarning(c.handle).String()
+}
+
+// SaveFile saves everything. The old file is there or the new one, whenever the machine dies.
+func (c *Checkpoint) SaveFile(path string) error {
+	return c.file("checkpoint_save", path, raw.CheckpointSave)
+}
+
+// LoadFile loads everything; nothing changes on failure.
+func (c *Checkpoint) LoadFile(path string) error {
+	return c.file("checkpoint_load", path, raw.CheckpointLoad)
+}
+
+func (c *Checkpoint) file(what, path string, do func(raw.Context, raw.Checkpoint, *byte) int32) error {
+	f := c.dl.begin(what)
+	defer f.end()
+	if handle, text := use(&f, "checkpoint", &c.object), f.text("path", path); f.ok() {
+		f.status(do(f.ctx, handle, text))
+	}
+	return f.outcome()
+}
+
+// Save writes what SaveFile would.
+func (c *Checkpoint) Save(w io.Writer) error {
+	f := c.dl.begin("checkpoint_write")
+	defer f.end()
+	if handle := use(&f, "checkpoint", &c.object); f.ok() {
+		s := writing(w)
+		f.status(raw.CheckpointWrite(f.ctx, handle, raw.WriteFunction, s.number))
+		s.end(&f)
+	}
+	return f.outcome()
+}
+
+// Load reads what Save wrote.
+func (c *Checkpoint) Load(r io.Reader) error {
+	f := c.dl.begin("checkpoint_read")
+	defer f.end()
+	if handle := use(&f, "checkpoint", &c.object); f.ok() {
+		s := reading(r)
+		f.status(raw.CheckpointRead(f.ctx, handle, raw.ReadFunction, s.number))
+		s.end(&f)
+	}
+	return f.outcome()
+}
+
+// LoadBytes loads from memory.
+func (c *Checkpoint) LoadBytes(data []byte) error {
+	f := c.dl.begin("checkpoint_load_buffer")
+	defer f.end()
+	if handle := use(&f, "checkpoint", &c.object); f.ok() {
+		f.status(raw.CheckpointLoadBuffer(f.ctx, handle, raw.Pointer(data), uint64(len(data))))
+	}
+	return f.outcome()
+}

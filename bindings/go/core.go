@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dlcore
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"dlcore/internal/raw"
+)
+
+// core is a context of the library. One call at a time is inside; whoever comes meanwhile is refused
+// here, so that handles and scopes need no lock during a call.
+type core struct {
+	engine *Engine
+	handle raw.Context
+	device string
+	state  atomic.Uint32
+
+	// Of the call that is inside.
+	scope *Scope
+	spare []*Tensor // memory of a closed scope's list
+
+	mu      sync.Mutex   // for what other goroutines may do at any time:
+	pending []raw.Tensor // given back, but maybe in use by the call that is inside
+	ended   bool         // the handle is gone
+
+	borrowed bool // a child context of a callback, which owns what its calls make
+	owner    bool // of the engine, too
+	warned   bool
+}
+
+const (
+	busy     = 1
+	closing  = 2
+	batch    = 64     // tensors that go back in one crossing
+	leakSize = 10_000 // tensors outside scopes that are worth a warning
+)
+
+func (c *core) enter() bool { return c.state.CompareAndSwap(0, busy) }
+
+func (c *core) leave() {
+	if c.state.Add(^uint32(0)) == closing {
+		c.end()
+	}
+}
+
+// close ends the context, now or at the end of the call that is inside.
+func (c *core) close() {
+	for {
+		state := c.state.Load()
+		if state&closing != 0 {
+			return
+		}
+		if c.state.CompareAndSwap(state, state|closing) {
+			if state == 0 {
+				c.end()
+			}
+			return
+		}
+	}
+}
+
+// end is called once, when no call is inside nor ever will be.
+func (c *core) end() {
+	for c.scope != nil {
+		c.scope.end()
+	}
+	c.flush()
+	c.mu.Lock()
+	handle := c.handle
+	c.handle, c.ended = 0, true
+	c.mu.Unlock()
+	if c.borrowed {
+		return
+	}
+	raw.ContextClose(handle)
+	if c.owner {
+		c.engine.Close()
+	}
+}
+
+// discard takes a tensor's reference, to be given back when no call can be using it.
+func (c *core) discard(handle raw.Tensor) {
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		if !c.borrowed { // what a child context made went with it
+			raw.TensorRelease(handle)
+		}
+		return
+	}
+	c.pending = append(c.pending, handle)
+	full := len(c.pending) >= batch
+	c.mu.Unlock()
+	if full && c.enter() {
+		c.flush()
+		c.leave()
+	}
+}
+
+// flush gives back what is pending. The caller is inside, or ends the context.
+func (c *core) flush() {
+	c.mu.Lock()
+	pending := c.pending
+	if len(pending) == 0 {
+		c.mu.Unlock()
+		return
+	}
+	if len(pending) <= 4*batch { // the list is used again; a long one goes
+		raw.ReleaseMany(pending)
+		c.pending = pending[:0]
+		c.mu.Unlock()
+		return
+	}
+	c.pending = nil
+	c.mu.Unlock()
+	raw.ReleaseMany(pending)
+}
+
+// track puts a new tensor into the innermost scope. The caller is inside.
+func (c *core) track(t *Tensor) {
+	s := c.scope
+	if s.collected {
+		t.collect()
+		return
+	}
+	if len(s.tensors) == cap(s.tensors) {
+		s.grow()
+	}
+	t.scope = s
+	s.tensors = append(s.tensors, t)
+}

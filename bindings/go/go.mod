@@ -1,0 +1,3 @@
+module dlcore
+
+go 1.24
