@@ -71,5 +71,5 @@ func ToFloat16(v float32) Float16 {
 		return sign | Float16(math.RoundToEven(size*0x1p24))
 	}
 	fraction, exponent := math.Frexp(size) // in [0.5, 1)
-	return sign | Float16((exponent+13)<<10) + Float16(math.RoundToEven(fraction*2048)-1024)
+	return sign | Float16((exponent+14)<<10) + Float16(math.RoundToEven(fraction*2048)-1024)
 }

@@ -29,6 +29,7 @@ def generate(api, raw):
         of = [entry for entry in entries if entry.family == family]
         files[f"{DIRECTORY}/{path}_gen.go"] = _family(family, of)
         files[f"{DIRECTORY}/{path}_options_gen.go"] = _options(family, of)
+    files["tests/conformance/go/calls_gen.go"] = _calls([entry for entry in entries if entry.family == "op"])
     return files
 
 
@@ -261,6 +262,25 @@ def _family(family, entries):
             "brief": comment(f"{_title(entry)} is [Context.{_title(entry)}] on the context of the tensor.")})
     template = {"op": "ops.go.j2", "layer": "layers.go.j2", "optimizer": "optimizers.go.j2"}[family]
     return render(template, entries=described, arguments=_arguments, method_arguments=_method_arguments, call=_call)
+
+
+def _calls(entries):
+    """Calls of the typed functions for the conformance cases."""
+    names = _option_names(entries)
+    described = []
+    for entry in entries:
+        arguments = [{"name": _name(attr.name), "raw": attr.name,
+                      "option": names[_key(attr)] if _is_option(entry, attr) else None,
+                      "value": f'c.{attr.kind if attr.kind != "dims" else "ints"}("{attr.name}")'} for attr in entry.attrs]
+        described.append({"entry": entry, "title": _title(entry), "inputs": _inputs(entry), "arguments": arguments,
+                          "options": _has_options(entry), "interface": _interface(entry),
+                          "parameters": _parameters(entry), "outputs": len(entry.visible_outputs)})
+    return render("calls.go.j2", entries=described, passed=_passed)
+
+
+def _passed(item):
+    names = [given["name"] for given in item["inputs"]] + [name for name, _ in item["parameters"]]
+    return ", ".join([*names, *(["options..."] if item["options"] else [])])
 
 
 def _call(item):
