@@ -188,7 +188,7 @@ func (dl *Context) Gradcheck(function Function, order int, tolerance float64, xs
 
 // checked runs a function on a child context, whose scope keeps the result for the library.
 func (dl *Context) checked(function Function, ctx raw.Context, handles []raw.Tensor) (made raw.Tensor, status int32) {
-	status = onChild(dl.c.engine, ctx, func(child *Context) error {
+	status = onChild(dl.c.engine, ctx, true, func(child *Context) error {
 		xs := make([]*Tensor, len(handles))
 		for i, handle := range handles {
 			xs[i] = child.lend(handle)

@@ -21,10 +21,11 @@ func guarded(run func() error) (err error) {
 	return run()
 }
 
-// onChild runs a callback with the context that the library lends it, and leaves its failure there.
-func onChild(engine *Engine, handle raw.Context, run func(dl *Context) error) int32 {
+// onChild runs a callback with the context that the library lends it, and leaves its failure there. A
+// scoped one owns what is made on it.
+func onChild(engine *Engine, handle raw.Context, scoped bool, run func(dl *Context) error) int32 {
 	dl := newContext(&core{
-		engine: engine, handle: handle, device: raw.ContextDevice(handle).String(), borrowed: true,
+		engine: engine, handle: handle, device: raw.ContextDevice(handle).String(), borrowed: true, scoped: scoped,
 	})
 	defer dl.Close()
 	err := guarded(func() error {
@@ -49,6 +50,12 @@ func (dl *Context) lend(handle raw.Tensor) *Tensor {
 	}
 	raw.TensorRetain(handle)
 	return f.adopt(handle)
+}
+
+// sweep forgets the callbacks that the library needs no more.
+func (e *Engine) sweep() {
+	raw.EngineCollect(e.handle)
+	raw.DropDestroyed()
 }
 
 // callbackNumber is how the library refers to a Go value for the time of a call.

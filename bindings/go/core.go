@@ -25,7 +25,8 @@ type core struct {
 	pending []raw.Tensor // given back, but maybe in use by the call that is inside
 	ended   bool         // the handle is gone
 
-	borrowed bool // a child context of a callback, which owns what its calls make
+	borrowed bool // a child context of a callback: the library ends it
+	scoped   bool // it owns what its calls make, as a context with scopes of the library does
 	owner    bool // of the engine, too
 	warned   bool
 }
@@ -85,7 +86,7 @@ func (c *core) discard(handle raw.Tensor) {
 	c.mu.Lock()
 	if c.ended {
 		c.mu.Unlock()
-		if !c.borrowed { // what a child context made went with it
+		if !c.scoped { // else it went with the context
 			raw.TensorRelease(handle)
 		}
 		return

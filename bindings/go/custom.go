@@ -65,7 +65,6 @@ type CustomOp struct {
 
 // Register adds an op to the engine, and returns its number for [Context.Call].
 func (dl *Context) Register(op CustomOp) (Op, error) {
-	raw.DropDestroyed()
 	f := dl.begin("op_register")
 	defer f.end()
 	name := f.text("name", op.Name)
@@ -76,10 +75,11 @@ func (dl *Context) Register(op CustomOp) (Op, error) {
 		return 0, f.outcome()
 	}
 	engine := dl.c.engine
+	engine.sweep()
 	var functions raw.OpFunctions
 	for phase, function := range []func(*Context, *OpCall) error{op.Infer, op.Forward, op.Backward} {
 		functions[phase] = func(child raw.Context, call raw.OpCall) int32 {
-			return onChild(engine, child, func(dl *Context) error { return function(dl, &OpCall{dl, call}) })
+			return onChild(engine, child, false, func(dl *Context) error { return function(dl, &OpCall{dl, call}) })
 		}
 	}
 	backward := uintptr(0)

@@ -82,7 +82,11 @@ func OpenEngine(options ...EngineOption) (*Engine, error) {
 
 func newEngine(handle raw.Engine, release func(raw.Engine)) *Engine {
 	e := &Engine{handle: handle}
-	e.free = func() { release(handle) }
+	e.free = func() {
+		e.sweep()
+		release(handle)
+		raw.DropDestroyed()
+	}
 	return e
 }
 

@@ -102,7 +102,7 @@ func (s *Scope) clear() {
 	handles := batched[:0]
 	for i, t := range s.tensors {
 		s.tensors[i] = nil
-		if handle := raw.Tensor(t.handle.Swap(0)); handle != 0 && (t.shared || !s.c.borrowed) {
+		if handle := raw.Tensor(t.handle.Swap(0)); handle != 0 && (t.shared || !s.c.scoped) {
 			if handles = append(handles, handle); len(handles) == batch {
 				s.c.give(handles)
 				handles = handles[:0]

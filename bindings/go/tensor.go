@@ -17,7 +17,7 @@ type Tensor struct {
 	handle atomic.Uintptr // 0 once it is closed
 	dl     *Context
 	scope  *Scope // that gives it back
-	shared bool   // a reference of our own, also when it belongs to a child context
+	shared bool   // a reference of our own, also on a context that owns what it makes
 }
 
 // Description is what is known of a tensor without its elements.
@@ -123,10 +123,9 @@ func (t *Tensor) Describe() (Description, error) {
 	if !f.status(raw.TensorDescribe(f.ctx, raw.Tensor(t.handle.Load()), &d)) {
 		return Description{}, f.err
 	}
-	device := d.Device[:slices.Index(append(d.Device[:], 0), 0)]
 	return Description{
 		DType: DType(d.Dtype), Shape: ints(d.Shape[:d.Rank]), Strides: ints(d.Strides[:d.Rank]),
-		Device: string(device), Weak: d.IsWeak == 1, Contiguous: d.IsContiguous == 1,
+		Device: text(d.Device[:]), Weak: d.IsWeak == 1, Contiguous: d.IsContiguous == 1,
 		RequiresGrad: d.RequiresGrad == 1, Symbolic: d.IsSymbolic == 1,
 	}, nil
 }

@@ -26,6 +26,11 @@ dlcore_status go_backward(void *user_data, dlcore_context *child, dlcore_op_call
   return goOp((uintptr_t)user_data, 2, (uintptr_t)child, (uintptr_t)call);
 }
 
+dlcore_status go_module(void *user_data, dlcore_context *child, dlcore_module *module,
+                        dlcore_op_call *call) {
+  return goModule((uintptr_t)user_data, (uintptr_t)child, (uintptr_t)module, (uintptr_t)call);
+}
+
 dlcore_status go_gradcheck(void *user_data, dlcore_context *ctx, dlcore_tensor *const *inputs,
                            int64_t n_inputs, dlcore_tensor **output) {
   uintptr_t made = 0;

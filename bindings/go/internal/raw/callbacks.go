@@ -20,6 +20,7 @@ var (
 	InferFunction     = uintptr(C.go_infer)
 	ForwardFunction   = uintptr(C.go_forward)
 	BackwardFunction  = uintptr(C.go_backward)
+	ModuleFunction    = uintptr(C.go_module)
 	GradcheckFunction = uintptr(C.go_gradcheck)
 	DestroyFunction   = uintptr(C.go_destroy)
 )
@@ -32,6 +33,9 @@ type (
 
 // OpFunctions are the callbacks of a custom op by phase: infer, forward, backward.
 type OpFunctions [3]func(child Context, call OpCall) int32
+
+// ModuleForward is what a module of the program's own computes.
+type ModuleForward func(child Context, module Module, call OpCall) int32
 
 // GradcheckCall makes a tensor from inputs.
 type GradcheckCall func(ctx Context, inputs []Tensor) (Tensor, int32)
@@ -49,6 +53,11 @@ func goRead(number, buffer C.uintptr_t, size C.uint64_t) C.int64_t {
 //export goOp
 func goOp(number C.uintptr_t, phase C.int32_t, child, call C.uintptr_t) C.int32_t {
 	return C.int32_t(cgo.Handle(number).Value().(*OpFunctions)[phase](Context(child), OpCall(call)))
+}
+
+//export goModule
+func goModule(number, child, module, call C.uintptr_t) C.int32_t {
+	return C.int32_t(cgo.Handle(number).Value().(ModuleForward)(Context(child), Module(module), OpCall(call)))
 }
 
 //export goGradcheck

@@ -11,6 +11,8 @@ int64_t go_read(void *user_data, void *buffer, uint64_t size);
 dlcore_status go_infer(void *user_data, dlcore_context *child, dlcore_op_call *call);
 dlcore_status go_forward(void *user_data, dlcore_context *child, dlcore_op_call *call);
 dlcore_status go_backward(void *user_data, dlcore_context *child, dlcore_op_call *call);
+dlcore_status go_module(void *user_data, dlcore_context *child, dlcore_module *module,
+                        dlcore_op_call *call);
 dlcore_status go_gradcheck(void *user_data, dlcore_context *ctx, dlcore_tensor *const *inputs,
                            int64_t n_inputs, dlcore_tensor **output);
 

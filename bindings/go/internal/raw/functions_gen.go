@@ -27,6 +27,7 @@ package raw
 #cgo noescape go_dlcore_loader_open
 #cgo noescape go_dlcore_loader_next
 #cgo noescape go_dlcore_context_set_data_directory
+#cgo noescape go_dlcore_tensor_to_dlpack
 #cgo noescape go_dlcore_engine_options_init
 #cgo noescape go_dlcore_engine_open
 #cgo noescape go_dlcore_engine_open_with_allocator
@@ -45,7 +46,10 @@ package raw
 #cgo noescape go_dlcore_archive_open
 #cgo noescape go_dlcore_archive_open_buffer
 #cgo noescape go_dlcore_archive_tensor
+#cgo noescape go_dlcore_engine_next_log
+#cgo noescape go_dlcore_engine_log
 #cgo noescape go_dlcore_module_create
+#cgo noescape go_dlcore_module_define
 #cgo noescape go_dlcore_module_variable_path
 #cgo noescape go_dlcore_module_find
 #cgo noescape go_dlcore_module_save
@@ -96,9 +100,11 @@ package raw
 #cgo nocallback go_dlcore_loader_epoch
 #cgo nocallback go_dlcore_engine_device_count
 #cgo nocallback go_dlcore_engine_device_name
+#cgo nocallback go_dlcore_engine_collect
 #cgo nocallback go_dlcore_graph_node_count
 #cgo nocallback go_dlcore_archive_count
 #cgo nocallback go_dlcore_archive_name
+#cgo nocallback go_dlcore_engine_set_log_level
 #cgo nocallback go_dlcore_module_kind
 #cgo nocallback go_dlcore_module_child_count
 #cgo nocallback go_dlcore_module_child
@@ -493,6 +499,16 @@ func ContextSetDataDirectory(ctx Context, directory *byte) int32 {
 	return int32(C.go_dlcore_context_set_data_directory(C.uintptr_t(ctx), (*C.uint8_t)(directory)))
 }
 
+// TensorToDlpack is dlcore_tensor_to_dlpack.
+func TensorToDlpack(ctx Context, tensor Tensor, flags uint64, address *uint64) int32 {
+	return int32(C.go_dlcore_tensor_to_dlpack(C.uintptr_t(ctx), C.uintptr_t(tensor), C.uint64_t(flags), (*C.uint64_t)(address)))
+}
+
+// TensorFromDlpack is dlcore_tensor_from_dlpack.
+func TensorFromDlpack(ctx Context, address uint64, flags uint64) Tensor {
+	return Tensor(C.go_dlcore_tensor_from_dlpack(C.uintptr_t(ctx), C.uint64_t(address), C.uint64_t(flags)))
+}
+
 // EngineOptionsInit is dlcore_engine_options_init.
 func EngineOptionsInit(options *EngineOptions, size uint64) {
 	C.go_dlcore_engine_options_init((*C.dlcore_engine_options)(unsafe.Pointer(options)), C.uint64_t(size))
@@ -541,6 +557,11 @@ func EngineDeviceName(engine Engine, index int64) Chars {
 // EngineGetStatistics is dlcore_engine_get_statistics.
 func EngineGetStatistics(engine Engine, statistics *EngineStatistics) int32 {
 	return int32(C.go_dlcore_engine_get_statistics(C.uintptr_t(engine), (*C.dlcore_engine_statistics)(unsafe.Pointer(statistics))))
+}
+
+// EngineCollect is dlcore_engine_collect.
+func EngineCollect(engine Engine) int64 {
+	return int64(C.go_dlcore_engine_collect(C.uintptr_t(engine)))
 }
 
 // EngineTrim is dlcore_engine_trim.
@@ -683,6 +704,21 @@ func ArchiveTensor(ctx Context, archive Archive, name *byte) Tensor {
 	return Tensor(C.go_dlcore_archive_tensor(C.uintptr_t(ctx), C.uintptr_t(archive), (*C.uint8_t)(name)))
 }
 
+// EngineNextLog is dlcore_engine_next_log.
+func EngineNextLog(engine Engine, record *LogRecord, milliseconds int64) int32 {
+	return int32(C.go_dlcore_engine_next_log(C.uintptr_t(engine), (*C.dlcore_log_record)(unsafe.Pointer(record)), C.int64_t(milliseconds)))
+}
+
+// EngineLog is dlcore_engine_log.
+func EngineLog(engine Engine, level int32, source *byte, message *byte) int32 {
+	return int32(C.go_dlcore_engine_log(C.uintptr_t(engine), C.int32_t(level), (*C.uint8_t)(source), (*C.uint8_t)(message)))
+}
+
+// EngineSetLogLevel is dlcore_engine_set_log_level.
+func EngineSetLogLevel(engine Engine, level int32) int32 {
+	return int32(C.go_dlcore_engine_set_log_level(C.uintptr_t(engine), C.int32_t(level)))
+}
+
 // ModuleCreate is dlcore_module_create.
 func ModuleCreate(ctx Context, layer int32, children *Module, nChildren int64, attrs *int64, nWords int64) Module {
 	return Module(C.go_dlcore_module_create(C.uintptr_t(ctx), C.int32_t(layer), (*C.uintptr_t)(unsafe.Pointer(children)), C.int64_t(nChildren), (*C.int64_t)(attrs), C.int64_t(nWords)))
@@ -696,6 +732,11 @@ func ModuleRetain(module Module) {
 // ModuleRelease is dlcore_module_release.
 func ModuleRelease(module Module) {
 	C.go_dlcore_module_release(C.uintptr_t(module))
+}
+
+// ModuleDefine is dlcore_module_define.
+func ModuleDefine(ctx Context, kind *byte, children *Module, nChildren int64, names *byte, variables *Variable, nVariables int64, forward uintptr, userData uintptr, destroy uintptr) Module {
+	return Module(C.go_dlcore_module_define(C.uintptr_t(ctx), (*C.uint8_t)(kind), (*C.uintptr_t)(unsafe.Pointer(children)), C.int64_t(nChildren), (*C.uint8_t)(names), (*C.uintptr_t)(unsafe.Pointer(variables)), C.int64_t(nVariables), C.uintptr_t(forward), C.uintptr_t(userData), C.uintptr_t(destroy)))
 }
 
 // ModuleCall is dlcore_module_call.

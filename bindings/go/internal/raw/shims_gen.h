@@ -303,6 +303,14 @@ static inline int32_t go_dlcore_context_set_data_directory(uintptr_t ctx, uint8_
   return dlcore_context_set_data_directory((dlcore_context *)ctx, (const char *)directory);
 }
 
+static inline int32_t go_dlcore_tensor_to_dlpack(uintptr_t ctx, uintptr_t tensor, uint64_t flags, uint64_t *address) {
+  return dlcore_tensor_to_dlpack((dlcore_context *)ctx, (dlcore_tensor *)tensor, flags, (uint64_t *)address);
+}
+
+static inline uintptr_t go_dlcore_tensor_from_dlpack(uintptr_t ctx, uint64_t address, uint64_t flags) {
+  return (uintptr_t)dlcore_tensor_from_dlpack((dlcore_context *)ctx, address, flags);
+}
+
 static inline void go_dlcore_engine_options_init(dlcore_engine_options *options, uint64_t size) {
   dlcore_engine_options_init((dlcore_engine_options *)options, size);
 }
@@ -341,6 +349,10 @@ static inline uintptr_t go_dlcore_engine_device_name(uintptr_t engine, int64_t i
 
 static inline int32_t go_dlcore_engine_get_statistics(uintptr_t engine, dlcore_engine_statistics *statistics) {
   return dlcore_engine_get_statistics((const dlcore_engine *)engine, (dlcore_engine_statistics *)statistics);
+}
+
+static inline int64_t go_dlcore_engine_collect(uintptr_t engine) {
+  return dlcore_engine_collect((dlcore_engine *)engine);
 }
 
 static inline void go_dlcore_engine_trim(uintptr_t engine) {
@@ -455,6 +467,18 @@ static inline uintptr_t go_dlcore_archive_tensor(uintptr_t ctx, uintptr_t archiv
   return (uintptr_t)dlcore_archive_tensor((dlcore_context *)ctx, (dlcore_archive *)archive, (const char *)name);
 }
 
+static inline int32_t go_dlcore_engine_next_log(uintptr_t engine, dlcore_log_record *record, int64_t milliseconds) {
+  return dlcore_engine_next_log((dlcore_engine *)engine, (dlcore_log_record *)record, milliseconds);
+}
+
+static inline int32_t go_dlcore_engine_log(uintptr_t engine, int32_t level, uint8_t *source, uint8_t *message) {
+  return dlcore_engine_log((dlcore_engine *)engine, level, (const char *)source, (const char *)message);
+}
+
+static inline int32_t go_dlcore_engine_set_log_level(uintptr_t engine, int32_t level) {
+  return dlcore_engine_set_log_level((dlcore_engine *)engine, level);
+}
+
 static inline uintptr_t go_dlcore_module_create(uintptr_t ctx, int32_t layer, uintptr_t *children, int64_t n_children, int64_t *attrs, int64_t n_words) {
   return (uintptr_t)dlcore_module_create((dlcore_context *)ctx, layer, (dlcore_module *const *)children, n_children, (const int64_t *)attrs, n_words);
 }
@@ -465,6 +489,10 @@ static inline void go_dlcore_module_retain(uintptr_t module) {
 
 static inline void go_dlcore_module_release(uintptr_t module) {
   dlcore_module_release((dlcore_module *)module);
+}
+
+static inline uintptr_t go_dlcore_module_define(uintptr_t ctx, uint8_t *kind, uintptr_t *children, int64_t n_children, uint8_t *names, uintptr_t *variables, int64_t n_variables, uintptr_t forward, uintptr_t user_data, uintptr_t destroy) {
+  return (uintptr_t)dlcore_module_define((dlcore_context *)ctx, (const char *)kind, (dlcore_module *const *)children, n_children, (const char *)names, (dlcore_variable *const *)variables, n_variables, (dlcore_module_callback)forward, (void *)user_data, (void (*)(void *))destroy);
 }
 
 static inline uintptr_t go_dlcore_module_call(uintptr_t ctx, uintptr_t module, uintptr_t x) {

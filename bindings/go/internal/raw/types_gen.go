@@ -19,8 +19,8 @@ type (
 	Optimizer  uintptr
 	Loader     uintptr
 	Checkpoint uintptr
-	Archive    uintptr
 	OpCall     uintptr
+	Archive    uintptr
 )
 
 const (
@@ -30,11 +30,19 @@ const (
 	ContextManual       = 1
 	ContextInference    = 2
 	LoaderShuffle       = 1
+	DlpackCopy          = 1
+	DlpackBorrow        = 2
+	DlpackUnversioned   = 4
+	DlpackContiguous    = 8
 	IsaBest             = 0
 	IsaBaseline         = 1
 	IsaAvx2             = 2
 	IsaAvx512           = 3
 	IsaAvx512Bf16       = 4
+	LogDebug            = 10
+	LogInfo             = 20
+	LogWarning          = 30
+	LogError            = 40
 	ScalarI64           = 0
 	ScalarF64           = 1
 	ScalarBool          = 2
@@ -82,6 +90,16 @@ type EngineStatistics struct {
 	Allocations       uint64
 	SourceAllocations uint64
 	MemoryLimit       uint64
+}
+
+// LogRecord has the layout of the C struct.
+type LogRecord struct {
+	StructSize uint32
+	Level      int32
+	Time       int64
+	Lost       int64
+	Source     [32]byte
+	Message    [456]byte
 }
 
 // TensorDescription has the layout of the C struct.
