@@ -5,6 +5,7 @@ package dlcore
 import (
 	"fmt"
 	"runtime/cgo"
+	"sync"
 
 	"dlcore/internal/raw"
 )
@@ -38,7 +39,44 @@ func onChild(engine *Engine, handle raw.Context, scoped bool, run func(dl *Conte
 		return 0
 	}
 	known := asError(err)
+	engine.failures.keep(known)
 	return raw.ContextSetError(handle, int32(known.Code), raw.Text(known.Message))
+}
+
+// failures are the last errors of callbacks. The library carries their texts; what else the program put
+// into them is found again here.
+type failures struct {
+	mu   sync.Mutex
+	last []*Error
+}
+
+func (l *failures) keep(e *Error) {
+	const kept = 64
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = append(l.last, e)
+	if len(l.last) > kept {
+		l.last = append(l.last[:0], l.last[len(l.last)-kept/2:]...)
+	}
+}
+
+// restore replaces the cause that began a chain by the error it was made of.
+func (l *failures) restore(e *Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		cause, ok := e.Cause.(*Error)
+		if !ok {
+			return
+		}
+		for _, known := range l.last {
+			if known.Code == cause.Code && known.Message == cause.Message {
+				e.Cause = known
+				return
+			}
+		}
+		e = cause
+	}
 }
 
 // lend is a tensor that the library lends to a callback.

@@ -103,6 +103,11 @@ func (c *Compiled) signature(dl *Context, xs []*Tensor) (string, []Description) 
 
 // capture tries to make a program; dl has no error before, nor afterwards.
 func (c *Compiled) capture(dl *Context, types []Description) *program {
+	for i, t := range types {
+		if t.Weak {
+			return &program{reason: fmt.Sprintf("input %d is a weak scalar", i)}
+		}
+	}
 	scope := dl.Scope()
 	defer scope.Close()
 	dl.BeginCapture("compiled")
@@ -127,15 +132,41 @@ func (c *Compiled) capture(dl *Context, types []Description) *program {
 		return graph, err
 	}()
 	if err == nil {
-		better := graph.Apply("cse").Apply("dce")
+		common := graph.Apply("cse")
+		better := common.Apply("dce")
 		executable := better.Compile()
+		p := &program{executable: executable, nodes: better.Nodes()}
+		for _, used := range []*Graph{graph, common, better} {
+			used.Close()
+		}
 		if err = dl.TakeErr(); err == nil {
-			return &program{executable: executable, nodes: better.Nodes()}
+			executable.move(c.dl)
+			return p
 		}
 	}
 	dl.TakeErr()
 	slog.Warn("dlcore: a function runs eagerly, since it cannot be captured", "reason", err)
 	return &program{reason: err.Error()}
+}
+
+// move makes an executable belong to another context.
+func (e *Executable) move(dl *Context) {
+	e.dl.disown(e)
+	e.dl = dl
+	dl.own(e)
+}
+
+// Close forgets all programs; the next Run captures again.
+func (c *Compiled) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.programs {
+		if p.executable != nil {
+			p.executable.Close()
+		}
+	}
+	clear(c.programs)
+	c.order = nil
 }
 
 // Explain says for each signature that was met, in order, what became of it.

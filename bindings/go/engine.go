@@ -13,7 +13,8 @@ import (
 // number of goroutines may use it.
 type Engine struct {
 	users
-	handle raw.Engine
+	handle   raw.Engine
+	failures failures
 }
 
 // EngineOption is an option of [OpenEngine].

@@ -72,6 +72,9 @@ func copied(handle raw.Error) *Error {
 func asError(err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
+		if known == err {
+			return known
+		}
 		return &Error{Code: known.Code, Message: err.Error(), Cause: err}
 	}
 	code := Unknown

@@ -147,7 +147,9 @@ func (f *frame) status(code int32) bool {
 // take moves the error that a call left on the library's context into the frame.
 func (f *frame) take(code Code) {
 	if handle := raw.ContextTakeError(f.ctx); handle != 0 {
-		f.err = f.dl.explain(taken(handle))
+		e := taken(handle)
+		f.dl.c.engine.failures.restore(e)
+		f.err = f.dl.explain(e)
 	} else {
 		f.fail(code, "failed with %s", code)
 	}

@@ -65,7 +65,7 @@ func (o *object[H]) hold(dl *Context, handle H, release func(H), self closer) {
 	}
 	o.free = func() {
 		release(handle)
-		dl.disown(self)
+		o.dl.disown(self)
 	}
 	dl.own(self)
 }
