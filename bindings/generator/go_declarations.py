@@ -17,8 +17,7 @@ def generate(api, directory):
     crossing = _Crossing(api)
     functions = [crossing.function(function) for function in api["functions"]]
     values = {
-        "functions": functions, "pinned": [f for f in functions if f["noescape"]],
-        "pure": [f for f in functions if f["nocallback"]],
+        "functions": functions, "pure": [f for f in functions if f["nocallback"]],
         "handles": [(camel(handle["name"].removeprefix("dlcore_")), "uintptr") for handle in api["handles"]],
         "structs": [crossing.struct(struct) for struct in api["structs"] if struct["header"] not in LEFT_OUT],
         "constants": [(camel(value["name"].removeprefix("DLCORE_").lower()), f"= {value['value']}")
@@ -79,6 +78,7 @@ class _Crossing:
             "returns": returns, "doc": function["doc"],
             # An accessor looks at one object and calls nobody.
             "nocallback": function["class"] in ("value", "borrowed") and not executes,
+            # What it is given by pointer it does not keep. Of a call that may call back Go does not take our word.
             "noescape": any(parameter["pointer"] for parameter in parameters)}
 
     def parameter(self, parameter):

@@ -5,6 +5,7 @@ package dlcore
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dlcore/internal/pack"
 	"dlcore/internal/raw"
@@ -36,12 +37,13 @@ func (dl *Context) call3(op int32, a, b, third *Tensor, words *pack.Words) *Tens
 	return dl.call(&c, a, b, third, words)
 }
 
-// call runs a built-in op with at most three inputs and one result, in one crossing.
+// call runs a built-in op with at most three inputs and one result, in one crossing. c and words stay on
+// the stack, since what leaves this path is a copy.
 func (dl *Context) call(c *raw.Call, a, b, third *Tensor, words *pack.Words) *Tensor {
 	if words != nil {
 		list := words.All()
 		if len(list) > len(c.Words) {
-			return dl.invoke(c.Op, []*Tensor{a, b, third}[:c.InputCount], list, 1)[0]
+			return dl.invoke(c.Op, []*Tensor{a, b, third}[:c.InputCount], slices.Clone(list), 1)[0]
 		}
 		c.WordCount = int32(copy(c.Words[:], list))
 	}
@@ -49,7 +51,7 @@ func (dl *Context) call(c *raw.Call, a, b, third *Tensor, words *pack.Words) *Te
 		return dl.none
 	}
 	if dl.watch != nil || !dl.c.enter() {
-		return dl.invoke(c.Op, []*Tensor{a, b, third}[:c.InputCount], c.Words[:c.WordCount], 1)[0]
+		return dl.invoke(c.Op, []*Tensor{a, b, third}[:c.InputCount], slices.Clone(c.Words[:c.WordCount]), 1)[0]
 	}
 	c.Ctx = dl.c.handle
 	var bad *Error
@@ -101,9 +103,7 @@ func (dl *Context) result(c *raw.Call, handle raw.Tensor) *Tensor {
 	if handle == 0 {
 		return dl.failed(c.Ctx)
 	}
-	t := &Tensor{dl: dl}
-	t.handle.Store(uintptr(handle))
-	dl.c.track(t)
+	t := dl.tensor(handle)
 	dl.c.leave()
 	return t
 }

@@ -20,6 +20,7 @@ type core struct {
 	// Of the call that is inside.
 	scope *Scope
 	spare []*Tensor // memory of a closed scope's list
+	fresh []Tensor  // not yet used; one allocation makes several
 
 	mu      sync.Mutex   // for what other goroutines may do at any time:
 	pending []raw.Tensor // given back, but maybe in use by the call that is inside
@@ -119,13 +120,30 @@ func (c *core) flush() {
 	raw.ReleaseMany(pending)
 }
 
-// track puts a new tensor into the innermost scope. The caller is inside.
-func (c *core) track(t *Tensor) {
+// tensor makes one that the innermost scope gives back. The caller is inside.
+func (dl *Context) tensor(handle raw.Tensor) *Tensor {
+	const together = 16
+	c := dl.c
 	s := c.scope
 	if s.collected {
+		t := &Tensor{dl: dl}
+		t.handle.Store(uintptr(handle))
 		t.collect()
-		return
+		return t
 	}
+	if len(c.fresh) == 0 {
+		c.fresh = make([]Tensor, together)
+	}
+	t := &c.fresh[0]
+	c.fresh = c.fresh[1:]
+	t.dl = dl
+	t.handle.Store(uintptr(handle))
+	s.add(t)
+	return t
+}
+
+// add makes the scope give a tensor back.
+func (s *Scope) add(t *Tensor) {
 	if len(s.tensors) == cap(s.tensors) {
 		s.grow()
 	}

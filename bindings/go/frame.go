@@ -161,10 +161,7 @@ func (f *frame) made(handle raw.Tensor) *Tensor {
 		f.take(Internal)
 		return f.dl.none
 	}
-	t := &Tensor{dl: f.dl}
-	t.handle.Store(uintptr(handle))
-	f.dl.c.track(t)
-	return t
+	return f.dl.tensor(handle)
 }
 
 // adopt is the tensor of a reference of our own.

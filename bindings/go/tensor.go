@@ -40,7 +40,7 @@ func (t *Tensor) Close() {
 	}
 }
 
-// collect leaves the tensor to the garbage collector.
+// collect leaves the tensor, which was allocated alone, to the garbage collector.
 func (t *Tensor) collect() { runtime.SetFinalizer(t, (*Tensor).Close) }
 
 // Keep moves the tensor into the scope around its own, and returns it.
@@ -55,16 +55,11 @@ func (t *Tensor) Keep() *Tensor {
 		if i := slices.Index(s.tensors, t); i >= 0 {
 			s.tensors = slices.Delete(s.tensors, i, i+1)
 		}
-		t.scope = nil
-		if s.outer.collected {
-			t.collect()
-			return t
+		outer := s.outer
+		for outer.collected && outer.outer != nil { // it has no list; tensors in it are the collector's
+			outer = outer.outer
 		}
-		if len(s.outer.tensors) == cap(s.outer.tensors) {
-			s.outer.grow()
-		}
-		t.scope = s.outer
-		s.outer.tensors = append(s.outer.tensors, t)
+		outer.add(t)
 	}
 	return t
 }

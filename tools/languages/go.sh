@@ -46,7 +46,7 @@ from pathlib import Path
 with urllib.request.urlopen(sys.argv[1], timeout=300) as answer:
     archive = zipfile.ZipFile(io.BytesIO(answer.read()))
 for name in archive.namelist():
-    inside = name.split("/", 2)[-1].split("/", 1)[-1] if name.startswith("golang.org/toolchain@") else None
+    inside = name.partition("@")[2].partition("/")[2]
     if not inside or name.endswith("/"):
         continue
     target = Path(sys.argv[2], "go", inside)
@@ -84,8 +84,10 @@ build_go() {
 suite_go() {
   local module output="$root/$go_output"
   for module in bindings/go tests/bindings/go tests/conformance/go tests/benchmarks/worker/go examples/*/go; do
-    tally --check "$module is formatted" test -z "$(go_in "$module" gofmt -l .)"
-    tally --check "$module passes go vet" go_vet "$module"
+    tally --check "$module is formatted and vetted" tests/bindings/go/nothing "$(
+      go_in "$module" gofmt -d . 2>&1
+      go_in "$module" go vet ./... 2>&1 || echo "go vet failed"
+    )"
   done
   tally tests/bindings/go/run "$output/bindings.test" "$output/examples.test"
   tally tests/bindings/go/run "$output/bindings_race.test"

@@ -4,92 +4,20 @@
 
 package raw
 
-// What is given by pointer is not kept, and accessors call nobody back.
+// Accessors call nobody back, and do not keep what they are given by pointer.
 
 /*
 #cgo pkg-config: dlcore
 #include "shims_gen.h"
-#cgo noescape go_dlcore_dtype_by_name
-#cgo noescape go_dlcore_grad_options_init
-#cgo noescape go_dlcore_autograd_grad
-#cgo noescape go_dlcore_gradcheck
-#cgo noescape go_dlcore_checkpoint_add_module
-#cgo noescape go_dlcore_checkpoint_add_optimizer
-#cgo noescape go_dlcore_checkpoint_add_loader
-#cgo noescape go_dlcore_checkpoint_add_variable
-#cgo noescape go_dlcore_checkpoint_set_text
-#cgo noescape go_dlcore_checkpoint_text
-#cgo noescape go_dlcore_checkpoint_save
-#cgo noescape go_dlcore_checkpoint_load
-#cgo noescape go_dlcore_checkpoint_load_buffer
-#cgo noescape go_dlcore_context_open
-#cgo noescape go_dlcore_context_set_error
-#cgo noescape go_dlcore_loader_open
-#cgo noescape go_dlcore_loader_next
-#cgo noescape go_dlcore_context_set_data_directory
-#cgo noescape go_dlcore_tensor_to_dlpack
-#cgo noescape go_dlcore_engine_options_init
-#cgo noescape go_dlcore_engine_open
-#cgo noescape go_dlcore_engine_open_with_allocator
-#cgo noescape go_dlcore_engine_load_plugin
-#cgo noescape go_dlcore_engine_get_statistics
-#cgo noescape go_dlcore_capture_begin
-#cgo noescape go_dlcore_capture_input
-#cgo noescape go_dlcore_capture_end
-#cgo noescape go_dlcore_graph_to_text
-#cgo noescape go_dlcore_graph_parse
-#cgo noescape go_dlcore_graph_apply
-#cgo noescape go_dlcore_graph_compile
-#cgo noescape go_dlcore_executable_run
-#cgo noescape go_dlcore_archive_save
-#cgo noescape go_dlcore_archive_write
-#cgo noescape go_dlcore_archive_open
-#cgo noescape go_dlcore_archive_open_buffer
-#cgo noescape go_dlcore_archive_tensor
-#cgo noescape go_dlcore_engine_next_log
-#cgo noescape go_dlcore_engine_log
-#cgo noescape go_dlcore_module_create
-#cgo noescape go_dlcore_module_define
-#cgo noescape go_dlcore_module_variable_path
-#cgo noescape go_dlcore_module_find
-#cgo noescape go_dlcore_module_save
-#cgo noescape go_dlcore_module_load
-#cgo noescape go_dlcore_module_load_buffer
-#cgo noescape go_dlcore_op_invoke
-#cgo noescape go_dlcore_op_call0
-#cgo noescape go_dlcore_op_call1
-#cgo noescape go_dlcore_op_call2
-#cgo noescape go_dlcore_op_call3
-#cgo noescape go_dlcore_catalogue_find
-#cgo noescape go_dlcore_catalogue_json
-#cgo noescape go_dlcore_op_register
-#cgo noescape go_dlcore_op_call_set_output_type
-#cgo noescape go_dlcore_optimizer_create
-#cgo noescape go_dlcore_optimizer_add_group
-#cgo noescape go_dlcore_tensor_create
-#cgo noescape go_dlcore_tensor_create_strided
-#cgo noescape go_dlcore_tensor_f32
-#cgo noescape go_dlcore_tensor_f64
-#cgo noescape go_dlcore_tensor_i64
-#cgo noescape go_dlcore_tensor_i32
-#cgo noescape go_dlcore_tensor_to_device
-#cgo noescape go_dlcore_tensor_release_many
-#cgo noescape go_dlcore_tensor_describe
-#cgo noescape go_dlcore_tensor_to_string
-#cgo noescape go_dlcore_tensor_read
-#cgo noescape go_dlcore_tensor_read_f32
-#cgo noescape go_dlcore_tensor_read_f64
-#cgo noescape go_dlcore_tensor_read_i64
-#cgo noescape go_dlcore_tensor_read_i32
-#cgo noescape go_dlcore_tensor_read_bool
-#cgo noescape go_dlcore_variable_create
 #cgo nocallback go_dlcore_status_name
 #cgo nocallback go_dlcore_dtype_name
 #cgo nocallback go_dlcore_dtype_by_name
+#cgo noescape go_dlcore_dtype_by_name
 #cgo nocallback go_dlcore_dtype_size
 #cgo nocallback go_dlcore_version
 #cgo nocallback go_dlcore_build_info
 #cgo nocallback go_dlcore_checkpoint_text
+#cgo noescape go_dlcore_checkpoint_text
 #cgo nocallback go_dlcore_checkpoint_warning
 #cgo nocallback go_dlcore_error_code
 #cgo nocallback go_dlcore_error_message
@@ -110,6 +38,7 @@ package raw
 #cgo nocallback go_dlcore_module_child
 #cgo nocallback go_dlcore_module_variable_count
 #cgo nocallback go_dlcore_catalogue_json
+#cgo noescape go_dlcore_catalogue_json
 #cgo nocallback go_dlcore_op_call_input_count
 #cgo nocallback go_dlcore_op_call_input
 #cgo nocallback go_dlcore_op_call_output

@@ -1,0 +1,7 @@
+module worker
+
+go 1.24
+
+require dlcore v0.0.0
+
+replace dlcore => ../../../../bindings/go
