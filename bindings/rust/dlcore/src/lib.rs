@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Deep learning: tensors, autograd, models, data, compiled graphs.
+#![warn(missing_docs)]
+
+#[macro_use]
+mod handle;
+
+mod archive;
+pub mod autograd;
+mod call;
+mod checkpoint;
+mod context;
+mod convert;
+pub mod data;
+mod element;
+mod engine;
+mod error;
+#[rustfmt::skip]
+mod generated;
+mod half;
+mod key;
+mod levels;
+pub mod nn;
+pub mod operators;
+pub mod optim;
+mod panics;
+mod streams;
+mod tensor;
+mod text;
+mod variable;
+mod words;
+
+pub use archive::Archive;
+pub use call::Operand;
+pub use checkpoint::Checkpoint;
+pub use context::{CancelHandle, Context, ModeGuard};
+pub use convert::Weak;
+pub use element::Element;
+pub use engine::{build_info, catalogue, version, Engine, EngineOptions, InstructionSet, Statistics};
+pub use error::{Error, Result};
+pub use generated::codes::{Code, Dtype};
+pub use generated::ops;
+pub use data::Loader;
+pub use half::{Bf16, F16};
+pub use nn::Module;
+pub use optim::Optimizer;
+pub use tensor::{Description, Shape, Tensor};
+pub use variable::Variable;
