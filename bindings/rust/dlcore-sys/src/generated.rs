@@ -68,6 +68,23 @@ pub const DLCORE_CONTEXT_INFERENCE: i32 = 2;
 pub const DLCORE_LOADER_SHUFFLE: i32 = 1;
 
 /// ```text
+/// export: elements of its own, which may be written to
+/// ```
+pub const DLCORE_DLPACK_COPY: i32 = 1;
+/// ```text
+/// import: no copy; nobody writes to the elements from now on
+/// ```
+pub const DLCORE_DLPACK_BORROW: i32 = 2;
+/// ```text
+/// a DLManagedTensor, as before DLPack 1.0
+/// ```
+pub const DLCORE_DLPACK_UNVERSIONED: i32 = 4;
+/// ```text
+/// export: row-major without gaps, by a copy if need be
+/// ```
+pub const DLCORE_DLPACK_CONTIGUOUS: i32 = 8;
+
+/// ```text
 /// the best one that this processor has and the library was built for
 /// ```
 pub const DLCORE_ISA_BEST: i32 = 0;
@@ -78,6 +95,11 @@ pub const DLCORE_ISA_AVX512: i32 = 3;
 /// AVX512 that multiplies matrices of bf16 by its dot products
 /// ```
 pub const DLCORE_ISA_AVX512_BF16: i32 = 4;
+
+pub const DLCORE_LOG_DEBUG: i32 = 10;
+pub const DLCORE_LOG_INFO: i32 = 20;
+pub const DLCORE_LOG_WARNING: i32 = 30;
+pub const DLCORE_LOG_ERROR: i32 = 40;
 
 pub const DLCORE_SCALAR_I64: i32 = 0;
 pub const DLCORE_SCALAR_F64: i32 = 1;
@@ -187,17 +209,17 @@ pub struct dlcore_checkpoint {
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
+/// ```text
+/// What a callback sees of the call that it serves; borrowed for as long as it runs.
+/// ```
 #[repr(C)]
-pub struct dlcore_archive {
+pub struct dlcore_op_call {
     _opaque: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
 
-/// ```text
-/// What a custom op sees while one of its callbacks runs; borrowed for that time.
-/// ```
 #[repr(C)]
-pub struct dlcore_op_call {
+pub struct dlcore_archive {
     _opaque: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -234,9 +256,19 @@ pub type dlcore_allocate_fn = Option<unsafe extern "C" fn(user_data: *mut c_void
 pub type dlcore_deallocate_fn = Option<unsafe extern "C" fn(user_data: *mut c_void, address: *mut c_void, bytes: u64)>;
 
 /// ```text
-/// `child` is a context for the callback's own calls; it inherits the caller's modes, and an error
-/// left on it becomes the cause of the op's. A callback returns DLCORE_OK, or a code after
-/// dlcore_context_set_error.
+/// What a module of the program's own computes. Reads its argument with dlcore_op_call_input(call, 0)
+/// and answers with dlcore_op_call_set_output(call, 0, y). `module` is the one that is called, the
+/// module that was made or a snapshot of it: its children and variables are asked of it.
+/// `child` is a context for the callback's own calls, see dlcore_op_callback.
+/// ```
+pub type dlcore_module_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child: *mut dlcore_context, module: *mut dlcore_module, call: *mut dlcore_op_call) -> dlcore_status>;
+
+/// ```text
+/// `child` is a context for the callback's own calls, for as long as the callback runs. It inherits the
+/// caller's modes, cancellation and deadline; an error left on it becomes the cause of the caller's.
+/// It has the flag DLCORE_CONTEXT_MANUAL when the context that registered the callback has it: then
+/// the callback releases what it makes, otherwise all goes with the child.
+/// A callback returns DLCORE_OK, or a code after dlcore_context_set_error.
 /// ```
 pub type dlcore_op_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child: *mut dlcore_context, call: *mut dlcore_op_call) -> dlcore_status>;
 
@@ -329,6 +361,32 @@ pub struct dlcore_engine_statistics {
     /// ```
     pub source_allocations: u64,
     pub memory_limit: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dlcore_log_record {
+    pub struct_size: u32,
+    /// ```text
+    /// DLCORE_LOG_*
+    /// ```
+    pub level: i32,
+    /// ```text
+    /// nanoseconds since 1970-01-01 UTC
+    /// ```
+    pub time: i64,
+    /// ```text
+    /// records that were dropped just before this one
+    /// ```
+    pub lost: i64,
+    /// ```text
+    /// who speaks: "checkpoint", "cpu", the name of a plug-in or of a binding
+    /// ```
+    pub source: [c_char; 32],
+    /// ```text
+    /// UTF-8, one line, cut between characters when it is longer
+    /// ```
+    pub message: [c_char; 456],
 }
 
 #[repr(C)]
@@ -556,6 +614,9 @@ pub struct dlcore_host_api {
     /// ```
     pub op_number: Option<unsafe extern "C" fn(host: *mut c_void, name: *const c_char) -> i32>,
     pub add_device: Option<unsafe extern "C" fn(host: *mut c_void, device: *const dlcore_device_api) -> dlcore_status>,
+    /// ```text
+    /// Adds to the engine's log (log.h, DLCORE_LOG_*); from any thread, as long as a device of the plug-in lives.
+    /// ```
     pub log: Option<unsafe extern "C" fn(host: *mut c_void, level: i32, message: *const c_char)>,
 }
 
@@ -824,6 +885,24 @@ extern "C" {
     /// Where `fashion-mnist:` looks first. NULL: nowhere in particular.
     /// ```
     pub fn dlcore_context_set_data_directory(ctx: *mut dlcore_context, directory: *const c_char) -> dlcore_status;
+    /// ```text
+    /// Writes the address of a new DLManagedTensorVersioned that shares the tensor's elements, with its
+    /// strides, and keeps them alive. The caller gives it back by its `deleter`, from any thread. It is
+    /// marked as read-only unless it is a copy; DLManagedTensor has no such mark. Waits for the device.
+    /// Errors: UNIMPLEMENTED (a device whose memory the host cannot address), INVALID_ARGUMENT (a
+    /// symbolic tensor, other flags).
+    /// ```
+    pub fn dlcore_tensor_to_dlpack(ctx: *mut dlcore_context, tensor: *mut dlcore_tensor, flags: u64, address: *mut u64) -> dlcore_status;
+    /// ```text
+    /// A tensor with the elements of a managed tensor in host memory, on the context's device. It takes
+    /// the managed tensor over: `deleter` is called at once or, for one that is borrowed, on whatever
+    /// thread releases the last tensor that sees the elements. On failure the managed tensor stays the
+    /// caller's. Borrowing needs the CPU device, and elements that lie as their dtype wants; otherwise
+    /// they are copied.
+    /// Errors: INVALID_ARGUMENT (NULL, a rank above 16, negative dimensions, a dtype that there is not),
+    /// UNIMPLEMENTED (memory of another device, a major version above 1).
+    /// ```
+    pub fn dlcore_tensor_from_dlpack(ctx: *mut dlcore_context, address: u64, flags: u64) -> *mut dlcore_tensor;
     pub fn dlcore_engine_options_init(options_: *mut dlcore_engine_options, size: u64);
     /// ```text
     /// Opens an engine with the CPU device.
@@ -866,6 +945,12 @@ extern "C" {
     /// Fills in what fits into statistics->struct_size, which the caller sets. INVALID_ARGUMENT on NULL.
     /// ```
     pub fn dlcore_engine_get_statistics(engine: *const dlcore_engine, statistics: *mut dlcore_engine_statistics) -> dlcore_status;
+    /// ```text
+    /// Runs the `destroy` functions of what was given with a callback and is needed no more (see
+    /// dlcore_module_define), on the calling thread, and returns how many ran; -1 on a NULL engine.
+    /// Releases never run them.
+    /// ```
+    pub fn dlcore_engine_collect(engine: *mut dlcore_engine) -> i64;
     /// ```text
     /// Gives cached memory back to the system.
     /// ```
@@ -967,12 +1052,44 @@ extern "C" {
     /// ```
     pub fn dlcore_archive_tensor(ctx: *mut dlcore_context, archive: *mut dlcore_archive, name: *const c_char) -> *mut dlcore_tensor;
     /// ```text
+    /// Takes the oldest record: fills in what fits into record->struct_size, which the caller sets.
+    /// When there is none, waits up to `milliseconds` for one: 0 does not wait, a negative number waits
+    /// until one comes. Returns 0 when none came or the engine is closed (what it said before can still
+    /// be taken). A library built with -Dthreads=disabled never waits.
+    /// ```
+    pub fn dlcore_engine_next_log(engine: *mut dlcore_engine, record: *mut dlcore_log_record, milliseconds: i64) -> i32;
+    /// ```text
+    /// Adds a record, for bindings and programs. INVALID_ARGUMENT on NULL, on a closed engine and for a
+    /// level that is none.
+    /// ```
+    pub fn dlcore_engine_log(engine: *mut dlcore_engine, level: i32, source: *const c_char, message: *const c_char) -> dlcore_status;
+    /// ```text
+    /// Records below this level are not kept; DLCORE_LOG_INFO at first. Returns the previous level, -1
+    /// on a NULL or closed engine.
+    /// ```
+    pub fn dlcore_engine_set_log_level(engine: *mut dlcore_engine, level: i32) -> i32;
+    /// ```text
     /// Makes layer number `layer` of the catalogue from child modules and packed attributes. A module
     /// can be the child of one parent only.
     /// ```
     pub fn dlcore_module_create(ctx: *mut dlcore_context, layer: i32, children: *const *mut dlcore_module, n_children: i64, attrs: *const i64, n_words: i64) -> *mut dlcore_module;
     pub fn dlcore_module_retain(module: *mut dlcore_module);
     pub fn dlcore_module_release(module: *mut dlcore_module);
+    /// ```text
+    /// Makes a module whose forward is a function of the program. In all else it is like any other: it
+    /// is called, listed, saved, put inside others, and snapshots of it are taken, which call the same
+    /// function. It may be called from several threads at once.
+    ///   kind       what dlcore_module_kind answers and errors name
+    ///   children   modules that it uses; it may use them in any order, repeatedly, or not at all
+    ///   names      names of the children in paths, separated by commas ("encoder,decoder"); NULL numbers
+    ///              them
+    ///   variables  variables of its own; the last part of their path is their name
+    ///   destroy    runs exactly once, after the module and its snapshots have gone, by
+    ///              dlcore_engine_collect or at the end of the engine; at once when this call fails
+    /// Errors: INVALID_ARGUMENT (names that are empty, have a '.' or occur twice, or another number of
+    /// them than of children), and those of dlcore_module_create.
+    /// ```
+    pub fn dlcore_module_define(ctx: *mut dlcore_context, kind: *const c_char, children: *const *mut dlcore_module, n_children: i64, names: *const c_char, variables: *const *mut dlcore_variable, n_variables: i64, forward: dlcore_module_callback, user_data: *mut c_void, destroy: Option<unsafe extern "C" fn(user_data: *mut c_void)>) -> *mut dlcore_module;
     /// ```text
     /// Runs it. Layers behave as in training (dropout) only if context and module are in training mode.
     /// ```

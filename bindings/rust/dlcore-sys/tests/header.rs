@@ -22,11 +22,12 @@ named!(
     dlcore_optimizer => "dlcore_optimizer",
     dlcore_loader => "dlcore_loader",
     dlcore_checkpoint => "dlcore_checkpoint",
-    dlcore_archive => "dlcore_archive",
     dlcore_op_call => "dlcore_op_call",
+    dlcore_archive => "dlcore_archive",
     dlcore_grad_options => "dlcore_grad_options",
     dlcore_engine_options => "dlcore_engine_options",
     dlcore_engine_statistics => "dlcore_engine_statistics",
+    dlcore_log_record => "dlcore_log_record",
     dlcore_tensor_description => "dlcore_tensor_description",
     dlcore_operand => "dlcore_operand",
     dlcore_failure => "dlcore_failure",
@@ -45,9 +46,11 @@ fn declarations_agree_with_the_headers() {
         "context.h",
         "data.h",
         "dlcore.h",
+        "dlpack.h",
         "engine.h",
         "graph.h",
         "io.h",
+        "log.h",
         "module.h",
         "op.h",
         "optimizer.h",
@@ -93,11 +96,19 @@ fn declarations_agree_with_the_headers() {
     probe.constant("DLCORE_CONTEXT_MANUAL", DLCORE_CONTEXT_MANUAL as i64);
     probe.constant("DLCORE_CONTEXT_INFERENCE", DLCORE_CONTEXT_INFERENCE as i64);
     probe.constant("DLCORE_LOADER_SHUFFLE", DLCORE_LOADER_SHUFFLE as i64);
+    probe.constant("DLCORE_DLPACK_COPY", DLCORE_DLPACK_COPY as i64);
+    probe.constant("DLCORE_DLPACK_BORROW", DLCORE_DLPACK_BORROW as i64);
+    probe.constant("DLCORE_DLPACK_UNVERSIONED", DLCORE_DLPACK_UNVERSIONED as i64);
+    probe.constant("DLCORE_DLPACK_CONTIGUOUS", DLCORE_DLPACK_CONTIGUOUS as i64);
     probe.constant("DLCORE_ISA_BEST", DLCORE_ISA_BEST as i64);
     probe.constant("DLCORE_ISA_BASELINE", DLCORE_ISA_BASELINE as i64);
     probe.constant("DLCORE_ISA_AVX2", DLCORE_ISA_AVX2 as i64);
     probe.constant("DLCORE_ISA_AVX512", DLCORE_ISA_AVX512 as i64);
     probe.constant("DLCORE_ISA_AVX512_BF16", DLCORE_ISA_AVX512_BF16 as i64);
+    probe.constant("DLCORE_LOG_DEBUG", DLCORE_LOG_DEBUG as i64);
+    probe.constant("DLCORE_LOG_INFO", DLCORE_LOG_INFO as i64);
+    probe.constant("DLCORE_LOG_WARNING", DLCORE_LOG_WARNING as i64);
+    probe.constant("DLCORE_LOG_ERROR", DLCORE_LOG_ERROR as i64);
     probe.constant("DLCORE_SCALAR_I64", DLCORE_SCALAR_I64 as i64);
     probe.constant("DLCORE_SCALAR_F64", DLCORE_SCALAR_F64 as i64);
     probe.constant("DLCORE_SCALAR_BOOL", DLCORE_SCALAR_BOOL as i64);
@@ -113,6 +124,7 @@ fn declarations_agree_with_the_headers() {
     layout!(probe, dlcore_grad_options, {struct_size, create_graph, retain_graph, allow_unused, reserved});
     layout!(probe, dlcore_engine_options, {struct_size, threads, memory_limit, isa, reserved});
     layout!(probe, dlcore_engine_statistics, {struct_size, threads, isa, reserved, live_tensors, live_variables, live_modules, live_optimizers, live_loaders, live_graphs, live_contexts, live_bytes, cached_bytes, peak_bytes, allocations, source_allocations, memory_limit});
+    layout!(probe, dlcore_log_record, {struct_size, level, time, lost, source, message});
     layout!(probe, dlcore_tensor_description, {struct_size, dtype, rank, layout, count, bytes, is_weak, is_contiguous, requires_grad, is_symbolic, reserved, shape, strides, device});
     layout!(probe, dlcore_operand, {data, shape, strides, count, dtype, rank});
     layout!(probe, dlcore_failure, {struct_size, code, message});
@@ -194,6 +206,8 @@ fn declarations_agree_with_the_headers() {
     probe.function("dlcore_loader_batches", (dlcore_loader_batches as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_loader_epoch", (dlcore_loader_epoch as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_context_set_data_directory", (dlcore_context_set_data_directory as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_tensor_to_dlpack", (dlcore_tensor_to_dlpack as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_tensor_from_dlpack", (dlcore_tensor_from_dlpack as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_engine_options_init", (dlcore_engine_options_init as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_engine_open", (dlcore_engine_open as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_engine_open_with_allocator", (dlcore_engine_open_with_allocator as unsafe extern "C" fn(_, _, _, _, _, _) -> _).declare(String::from("*check")));
@@ -204,6 +218,7 @@ fn declarations_agree_with_the_headers() {
     probe.function("dlcore_engine_device_count", (dlcore_engine_device_count as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_engine_device_name", (dlcore_engine_device_name as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_engine_get_statistics", (dlcore_engine_get_statistics as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_engine_collect", (dlcore_engine_collect as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_engine_trim", (dlcore_engine_trim as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_engine_fail_allocation", (dlcore_engine_fail_allocation as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_capture_begin", (dlcore_capture_begin as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
@@ -232,9 +247,13 @@ fn declarations_agree_with_the_headers() {
     probe.function("dlcore_archive_count", (dlcore_archive_count as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_archive_name", (dlcore_archive_name as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_archive_tensor", (dlcore_archive_tensor as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_engine_next_log", (dlcore_engine_next_log as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_engine_log", (dlcore_engine_log as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_engine_set_log_level", (dlcore_engine_set_log_level as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_module_create", (dlcore_module_create as unsafe extern "C" fn(_, _, _, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_module_retain", (dlcore_module_retain as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_module_release", (dlcore_module_release as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
+    probe.function("dlcore_module_define", (dlcore_module_define as unsafe extern "C" fn(_, _, _, _, _, _, _, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_module_call", (dlcore_module_call as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_module_set_training", (dlcore_module_set_training as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_module_snapshot", (dlcore_module_snapshot as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));

@@ -254,6 +254,14 @@ impl Engine {
         unsafe { sys::dlcore_engine_trim(self.raw()) };
     }
 
+    /// Drops the functions of modules that are gone, and answers how many. Making a [`CustomModule`] does it, too.
+    ///
+    /// [`CustomModule`]: crate::custom::CustomModule
+    pub fn collect(&self) -> i64 {
+        // SAFETY: the engine is valid.
+        unsafe { sys::dlcore_engine_collect(self.raw()) }
+    }
+
     /// For tests of how a program handles [`Code::ResourceExhausted`](crate::Code::ResourceExhausted): the n-th
     /// allocation of tensor memory from now on (1 is the next) fails once. 0 switches it off.
     pub fn fail_allocation(&self, n: i64) {

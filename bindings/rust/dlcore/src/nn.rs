@@ -79,6 +79,19 @@ impl Module {
         }
     }
 
+    /// One of the modules that it is made of.
+    pub fn child(&self, index: i64) -> Result<Module> {
+        // SAFETY: the handle is valid; the child is borrowed.
+        let raw = unsafe { sys::dlcore_module_child(self.raw(), index) };
+        if raw.is_null() {
+            // SAFETY: the handle is valid.
+            let count = unsafe { sys::dlcore_module_child_count(self.raw()) };
+            return Err(Error::invalid(format!("{}: no such child: index is {index}, expected 0 to {}", self.kind(), count - 1)));
+        }
+        // SAFETY: it lives as long as its parent, which `self` holds.
+        unsafe { Module::borrowed(&self.owner, raw) }
+    }
+
     /// Its variables and those of everything inside it, with their paths (`0.weight`), in the order of their
     /// definition.
     pub fn variables(&self) -> Result<Vec<(String, Variable)>> {

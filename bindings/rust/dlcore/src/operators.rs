@@ -20,7 +20,8 @@
 //! # }
 //! ```
 //!
-//! Numbers take the dtype of the tensor they meet.
+//! Numbers take the dtype of the tensor they meet. They are `f64` and `i64` only, so that a literal has one type:
+//! `x * 2`, `x * 0.5`, `x * f64::from(scale)`.
 
 use crate::ops;
 use crate::{Result, Tensor};
@@ -37,7 +38,7 @@ macro_rules! operator {
         operator!($name, $method, $op, Tensor, &'b Tensor, |a| &a, |b| b, 'b);
         operator!($name, $method, $op, &'a Tensor, Tensor, |a| a, |b| &b, 'a);
         operator!($name, $method, $op, Tensor, Tensor, |a| &a, |b| &b,);
-        operator!($name, $method, $op; f64, f32, i64, i32);
+        operator!($name, $method, $op; f64, i64);
     };
     ($name:ident, $method:ident, $op:path; $($number:ty),*) => {$(
         operator!($name, $method, $op, &'a Tensor, $number, |a| a, |b| b, 'a);
