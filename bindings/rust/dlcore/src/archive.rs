@@ -89,7 +89,8 @@ impl Archive {
 }
 
 fn with_arrays(
-    context: &Context, tensors: &[(&str, &Tensor)],
+    context: &Context,
+    tensors: &[(&str, &Tensor)],
     call: impl FnOnce(*const *const std::os::raw::c_char, *const *mut sys::dlcore_tensor, i64) -> Result<()>,
 ) -> Result<()> {
     let texts = tensors.iter().map(|(name, _)| c_string("name", name)).collect::<Result<Vec<CString>>>()?;

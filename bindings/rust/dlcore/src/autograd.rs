@@ -121,7 +121,13 @@ pub fn grad_with(outputs: &[&Tensor], wrt: &[&Tensor], options: GradOptions<'_>)
     // SAFETY: arrays go with their lengths; results are ours.
     unsafe {
         let status = sys::dlcore_autograd_grad(
-            key.raw(), outputs.as_ptr(), outputs.len() as i64, wrt.as_ptr(), wrt.len() as i64, seeds, &options.raw,
+            key.raw(),
+            outputs.as_ptr(),
+            outputs.len() as i64,
+            wrt.as_ptr(),
+            wrt.len() as i64,
+            seeds,
+            &options.raw,
             gradients.as_mut_ptr(),
         );
         if status != sys::DLCORE_OK {
@@ -149,7 +155,8 @@ pub fn jvp(f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor, direction: &Te
 
 /// A function's value, and the product of its Jacobian's transpose with any seed of the shape of that value.
 pub fn vjp(
-    f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor,
+    f: impl FnOnce(&Tensor) -> Result<Tensor>,
+    x: &Tensor,
 ) -> Result<(Tensor, impl Fn(&Tensor) -> Result<Tensor>)> {
     let x = x.watch()?;
     let y = f(&x)?;
@@ -210,8 +217,13 @@ where
     // SAFETY: `f` lives during the call, which uses it only meanwhile.
     let status = unsafe {
         sys::dlcore_gradcheck(
-            key.raw(), Some(checked::<F>), &f as *const F as *mut c_void, handles.as_ptr(), handles.len() as i64,
-            order, 0.0,
+            key.raw(),
+            Some(checked::<F>),
+            &f as *const F as *mut c_void,
+            handles.as_ptr(),
+            handles.len() as i64,
+            order,
+            0.0,
         )
     };
     if status == sys::DLCORE_OK {
@@ -223,7 +235,10 @@ where
 
 /// The function under test, as the library calls it.
 unsafe extern "C" fn checked<F>(
-    user_data: *mut c_void, ctx: *mut sys::dlcore_context, inputs: *const *mut sys::dlcore_tensor, n_inputs: i64,
+    user_data: *mut c_void,
+    ctx: *mut sys::dlcore_context,
+    inputs: *const *mut sys::dlcore_tensor,
+    n_inputs: i64,
     output: *mut *mut sys::dlcore_tensor,
 ) -> sys::dlcore_status
 where
@@ -247,7 +262,11 @@ fn constant(like: &Tensor, data: &[f64], shape: &[i64]) -> Result<Tensor> {
     // SAFETY: pointers go with their lengths; the result is ours.
     let made = unsafe {
         let raw = sys::dlcore_tensor_f64(
-            like.key().raw(), shape.as_ptr(), shape.len() as i32, data.as_ptr(), data.len() as i64,
+            like.key().raw(),
+            shape.as_ptr(),
+            shape.len() as i32,
+            data.as_ptr(),
+            data.len() as i64,
         );
         Tensor::made(raw, like.key())?
     };

@@ -12,7 +12,9 @@ use std::ptr::{self, NonNull};
 /// A tensor, or a number that takes the dtype of the tensor it meets.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand<'a> {
+    /// A tensor.
     Tensor(&'a Tensor),
+    /// A number.
     Scalar(Weak),
 }
 
@@ -67,14 +69,18 @@ fn failed(op: i32, key: Key, operands: &[Maybe<'_>]) -> Error {
         return error;
     }
     if operands.clone().any(|tensor| tensor.key() != key) {
-        return Error::invalid(format!("{}: operands belong to different contexts; use t.on(&context)", name(key, op)));
+        return Error::invalid(format!(
+            "{}: operands belong to different contexts; use t.on(&context)",
+            name(key.raw(), op)
+        ));
     }
     Error::taken(key)
 }
 
-fn name(key: Key, op: i32) -> String {
-    // SAFETY: the context is valid or NULL; the name is static.
-    match unsafe { borrowed(sys::dlcore_op_name(key.raw(), op)) } {
+/// Name of an op; that of a custom one needs a context.
+fn name(ctx: *mut sys::dlcore_context, op: i32) -> String {
+    // SAFETY: the context is valid or NULL; the name lives as long as the engine.
+    match unsafe { borrowed(sys::dlcore_op_name(ctx, op)) } {
         "" => format!("op {op}"),
         name => name.to_string(),
     }
@@ -124,13 +130,13 @@ pub(crate) fn call3(op: i32, a: &Tensor, b: Maybe<'_>, c: Maybe<'_>, words: &[i6
 
 /// An op of two operands, of which one may be a number.
 #[inline]
-pub(crate) fn binary(op: i32, a: Operand<'_>, b: Operand<'_>) -> Result<Tensor> {
+pub(crate) fn binary(op: i32, name: &str, a: Operand<'_>, b: Operand<'_>) -> Result<Tensor> {
     match (a, b) {
         (Operand::Tensor(a), Operand::Tensor(b)) => call2(op, a, Some(b), &[]),
         (Operand::Tensor(a), Operand::Scalar(b)) => with_scalar(op, a, b, 0),
         (Operand::Scalar(a), Operand::Tensor(b)) => with_scalar(op, b, a, 1),
         (Operand::Scalar(a), Operand::Scalar(b)) => Err(Error::invalid(format!(
-            "op {op}: two numbers and no tensor: operands are {a:?} and {b:?}, expected a tensor among them"
+            "{name}: two numbers and no tensor: operands are {a:?} and {b:?}, expected a tensor among them"
         ))),
     }
 }
@@ -151,7 +157,10 @@ fn with_scalar(op: i32, x: &Tensor, scalar: Weak, side: i32) -> Result<Tensor> {
 
 /// Any number of inputs and results.
 pub(crate) fn invoke<'a, const N: usize>(
-    op: i32, key: Key, inputs: impl Iterator<Item = Maybe<'a>> + Clone, words: &[i64],
+    op: i32,
+    key: Key,
+    inputs: impl Iterator<Item = Maybe<'a>> + Clone,
+    words: &[i64],
 ) -> Result<[Tensor; N]> {
     let mut outputs = [ptr::null_mut(); N];
     invoke_into(op, key, inputs, words, &mut outputs)?;
@@ -161,7 +170,10 @@ pub(crate) fn invoke<'a, const N: usize>(
 
 /// Fills `outputs` with new references, none of them NULL.
 fn invoke_into<'a>(
-    op: i32, key: Key, inputs: impl Iterator<Item = Maybe<'a>> + Clone, words: &[i64],
+    op: i32,
+    key: Key,
+    inputs: impl Iterator<Item = Maybe<'a>> + Clone,
+    words: &[i64],
     outputs: &mut [*mut sys::dlcore_tensor],
 ) -> Result<()> {
     let mut handles = [ptr::null_mut(); MOST_INPUTS];
@@ -169,7 +181,7 @@ fn invoke_into<'a>(
     let mut same = true;
     for input in inputs.clone() {
         if count == MOST_INPUTS {
-            return Err(Error::invalid(format!("{}: more than {MOST_INPUTS} inputs", name(key, op))));
+            return Err(Error::invalid(format!("{}: more than {MOST_INPUTS} inputs", name(key.raw(), op))));
         }
         handles[count] = raw(input);
         same = same && agrees(key, input);
@@ -178,8 +190,15 @@ fn invoke_into<'a>(
     // SAFETY: arrays go with their lengths.
     let status = unsafe {
         sys::dlcore_op_invoke(
-            context_if(key, same), op, handles.as_ptr(), count as i32, words.as_ptr(), words.len() as i64,
-            outputs.as_mut_ptr(), outputs.len() as i32, 0,
+            context_if(key, same),
+            op,
+            handles.as_ptr(),
+            count as i32,
+            words.as_ptr(),
+            words.len() as i64,
+            outputs.as_mut_ptr(),
+            outputs.len() as i32,
+            0,
         )
     };
     if status != sys::DLCORE_OK || outputs.iter().any(|output| output.is_null()) {
@@ -208,7 +227,7 @@ impl Context {
         if outputs > handles.len() {
             return Err(Error::invalid(format!(
                 "{}: too many results are asked for: outputs is {outputs}, expected 0 to {}",
-                name(self.key(), op),
+                name(self.raw(), op),
                 handles.len()
             )));
         }

@@ -119,7 +119,12 @@ impl Checkpoint {
     pub fn load_bytes(&self, bytes: &[u8]) -> Result<()> {
         // SAFETY: the pointer goes with its length.
         self.owner.check(unsafe {
-            sys::dlcore_checkpoint_load_buffer(self.owner.raw(), self.raw(), bytes.as_ptr().cast(), bytes.len() as u64)
+            sys::dlcore_checkpoint_load_buffer(
+                self.owner.raw(),
+                self.raw(),
+                bytes.as_ptr().cast(),
+                bytes.len() as u64,
+            )
         })
     }
 

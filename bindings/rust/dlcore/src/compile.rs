@@ -136,18 +136,23 @@ impl<F> Compiled<F> {
 
     /// What it has been called with, and how each kind of call runs; one a line.
     pub fn explain(&self) -> String {
-        let mut lines: Vec<_> = self.ways().iter().map(|(signature, way)| {
-            let mut line = format!("{}(", self.name);
-            for (index, (dtype, shape)) in signature.inputs.iter().enumerate() {
-                let _ = write!(line, "{}{} {shape:?}", if index == 0 { "" } else { ", " }, dtype.name());
-            }
-            let on = |mode: bool, name: &str| if mode { format!(", {name}") } else { String::new() };
-            let _ = write!(line, "){}{}", on(signature.recording, "recording"), on(signature.training, "training"));
-            match way {
-                Way::Graph(_, nodes) => line + &format!(": a graph of {nodes} nodes"),
-                Way::Eager(reason) => line + &format!(": eagerly, because {reason}"),
-            }
-        }).collect();
+        let mut lines: Vec<_> = self
+            .ways()
+            .iter()
+            .map(|(signature, way)| {
+                let mut line = format!("{}(", self.name);
+                for (index, (dtype, shape)) in signature.inputs.iter().enumerate() {
+                    let _ = write!(line, "{}{} {shape:?}", if index == 0 { "" } else { ", " }, dtype.name());
+                }
+                let on = |mode: bool, name: &str| if mode { format!(", {name}") } else { String::new() };
+                let _ =
+                    write!(line, "){}{}", on(signature.recording, "recording"), on(signature.training, "training"));
+                match way {
+                    Way::Graph(_, nodes) => line + &format!(": a graph of {nodes} nodes"),
+                    Way::Eager(reason) => line + &format!(": eagerly, because {reason}"),
+                }
+            })
+            .collect();
         lines.sort();
         lines.join("\n")
     }

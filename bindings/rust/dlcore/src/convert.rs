@@ -32,7 +32,12 @@ impl Context {
         // SAFETY: pointers go with their lengths; the result is ours.
         unsafe {
             let raw = sys::dlcore_tensor_create(
-                self.raw(), dtype.number(), shape.as_ptr(), rank(shape), bytes.as_ptr().cast(), bytes.len() as u64,
+                self.raw(),
+                dtype.number(),
+                shape.as_ptr(),
+                rank(shape),
+                bytes.as_ptr().cast(),
+                bytes.len() as u64,
             );
             Tensor::made(raw, self.key())
         }
@@ -41,7 +46,11 @@ impl Context {
     /// A tensor from data laid out with strides (in elements; 0 repeats, negative ones go back): element (i, j, ...) is
     /// `data[offset + i * strides[0] + j * strides[1] + ...]`.
     pub fn tensor_strided<T: Element>(
-        &self, data: &[T], shape: impl AsRef<[i64]>, strides: impl AsRef<[i64]>, offset: i64,
+        &self,
+        data: &[T],
+        shape: impl AsRef<[i64]>,
+        strides: impl AsRef<[i64]>,
+        offset: i64,
     ) -> Result<Tensor> {
         let (shape, strides) = (shape.as_ref(), strides.as_ref());
         if shape.len() != strides.len() {
@@ -53,8 +62,14 @@ impl Context {
         // SAFETY: pointers go with their lengths; the library checks that every read lies within them.
         unsafe {
             let raw = sys::dlcore_tensor_create_strided(
-                self.raw(), T::DTYPE.number(), shape.as_ptr(), strides.as_ptr(), rank(shape), data.as_ptr().cast(),
-                data.len() as u64, offset,
+                self.raw(),
+                T::DTYPE.number(),
+                shape.as_ptr(),
+                strides.as_ptr(),
+                rank(shape),
+                data.as_ptr().cast(),
+                data.len() as u64,
+                offset,
             );
             Tensor::made(raw, self.key())
         }
@@ -82,8 +97,11 @@ impl Context {
 /// A number of the language, which takes the dtype of the tensor it meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weak {
+    /// An integer.
     I64(i64),
+    /// A real.
     F64(f64),
+    /// A truth value.
     Bool(bool),
 }
 
@@ -125,7 +143,11 @@ impl Tensor {
         // SAFETY: the pointer goes with its length.
         let status = unsafe {
             sys::dlcore_tensor_read(
-                self.key().raw(), self.raw(), dtype.number(), bytes.as_mut_ptr().cast(), bytes.len() as u64,
+                self.key().raw(),
+                self.raw(),
+                dtype.number(),
+                bytes.as_mut_ptr().cast(),
+                bytes.len() as u64,
             )
         };
         if status == sys::DLCORE_OK {

@@ -103,8 +103,17 @@ impl CustomOp {
         // SAFETY: the library owns the callbacks from here on, and gives them back to `destroy` exactly once.
         context.owner.check(unsafe {
             sys::dlcore_op_register(
-                context.raw(), name.as_ptr(), self.inputs, self.outputs, self.attrs, Some(run_infer),
-                Some(run_forward), backward, callbacks, Some(destroy::<Callbacks>), &mut op,
+                context.raw(),
+                name.as_ptr(),
+                self.inputs,
+                self.outputs,
+                self.attrs,
+                Some(run_infer),
+                Some(run_forward),
+                backward,
+                callbacks,
+                Some(destroy::<Callbacks>),
+                &mut op,
             )
         })?;
         Ok(op)
@@ -118,7 +127,9 @@ unsafe extern "C" fn destroy<T>(user_data: *mut c_void) {
 macro_rules! trampoline {
     ($name:ident, $callback:ident) => {
         unsafe extern "C" fn $name(
-            user_data: *mut c_void, child: *mut sys::dlcore_context, call: *mut sys::dlcore_op_call,
+            user_data: *mut c_void,
+            child: *mut sys::dlcore_context,
+            call: *mut sys::dlcore_op_call,
         ) -> sys::dlcore_status {
             let callbacks = &*user_data.cast::<Callbacks>();
             in_callback(child, |context| match (&callbacks.$callback, NonNull::new(call)) {
@@ -196,7 +207,11 @@ impl OpCall {
         // SAFETY: the call lives while the callback runs; the array goes with its length.
         self.done(unsafe {
             sys::dlcore_op_call_set_output_type(
-                self.raw.as_ptr(), index, dtype.number(), shape.as_ptr(), shape.len() as i32,
+                self.raw.as_ptr(),
+                index,
+                dtype.number(),
+                shape.as_ptr(),
+                shape.len() as i32,
             )
         })
     }
@@ -271,7 +286,9 @@ impl CustomModule {
     /// children and variables, and of the input. It is like any other module then: saved, put into others, shared
     /// between threads.
     pub fn forward(
-        self, context: &Context, f: impl Fn(&Module, &Tensor) -> Result<Tensor> + Send + Sync + 'static,
+        self,
+        context: &Context,
+        f: impl Fn(&Module, &Tensor) -> Result<Tensor> + Send + Sync + 'static,
     ) -> Result<Module> {
         context.engine().collect();
         let (kind, names) = (c_string("kind", &self.kind)?, c_string("names", &self.names.join(","))?);
@@ -283,8 +300,16 @@ impl CustomModule {
         // `destroy` exactly once.
         unsafe {
             let raw = sys::dlcore_module_define(
-                context.raw(), kind.as_ptr(), children.as_ptr(), children.len() as i64, names, variables.as_ptr(),
-                variables.len() as i64, Some(run_module), Box::into_raw(forward).cast(), Some(destroy::<Forward>),
+                context.raw(),
+                kind.as_ptr(),
+                children.as_ptr(),
+                children.len() as i64,
+                names,
+                variables.as_ptr(),
+                variables.len() as i64,
+                Some(run_module),
+                Box::into_raw(forward).cast(),
+                Some(destroy::<Forward>),
             );
             Module::owned(&context.owner, raw)
         }
@@ -292,7 +317,9 @@ impl CustomModule {
 }
 
 unsafe extern "C" fn run_module(
-    user_data: *mut c_void, child: *mut sys::dlcore_context, module: *mut sys::dlcore_module,
+    user_data: *mut c_void,
+    child: *mut sys::dlcore_context,
+    module: *mut sys::dlcore_module,
     call: *mut sys::dlcore_op_call,
 ) -> sys::dlcore_status {
     let forward = &*user_data.cast::<Forward>();

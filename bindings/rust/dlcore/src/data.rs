@@ -74,17 +74,20 @@ impl Source<'_> {
         let flags = if self.shuffle { sys::DLCORE_LOADER_SHUFFLE as u64 } else { 0 };
         // SAFETY: all arguments are valid; the result is ours.
         let loader = unsafe {
-            Loader::owned(owner, match self.from {
-                From::Text(source) => {
-                    let source = c_string("source", &source)?;
-                    sys::dlcore_loader_open(owner.raw(), source.as_ptr(), size, flags)
-                }
-                From::Tensors(samples, labels) => {
-                    operand_of(owner.key(), samples)?;
-                    let ctx = operand_of(owner.key(), labels)?;
-                    sys::dlcore_loader_from_tensors(ctx, samples.raw(), labels.raw(), size, flags)
-                }
-            })?
+            Loader::owned(
+                owner,
+                match self.from {
+                    From::Text(source) => {
+                        let source = c_string("source", &source)?;
+                        sys::dlcore_loader_open(owner.raw(), source.as_ptr(), size, flags)
+                    }
+                    From::Tensors(samples, labels) => {
+                        operand_of(owner.key(), samples)?;
+                        let ctx = operand_of(owner.key(), labels)?;
+                        sys::dlcore_loader_from_tensors(ctx, samples.raw(), labels.raw(), size, flags)
+                    }
+                },
+            )?
         };
         if self.prefetch != 0 {
             loader.set_prefetch(self.prefetch)?;

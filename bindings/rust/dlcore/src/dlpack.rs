@@ -37,7 +37,8 @@ impl DlPack {
     fn of(tensor: &Tensor, flags: i32) -> Result<DlPack> {
         let mut address = 0;
         // SAFETY: handles are valid; the result is ours.
-        let status = unsafe { sys::dlcore_tensor_to_dlpack(tensor.key().raw(), tensor.raw(), flags as u64, &mut address) };
+        let status =
+            unsafe { sys::dlcore_tensor_to_dlpack(tensor.key().raw(), tensor.raw(), flags as u64, &mut address) };
         match NonNull::new(address as usize as *mut Managed) {
             Some(raw) if status == sys::DLCORE_OK => Ok(DlPack(raw)),
             _ => Err(Error::taken(tensor.key())),
@@ -93,7 +94,11 @@ impl Tensor {
             return Err(self.key().failure().unwrap_or_else(|| {
                 Error::new(
                     Code::InvalidArgument,
-                    format!("view: elements have another type: dtype is {}, expected {}", self.dtype().name(), T::DTYPE.name()),
+                    format!(
+                        "view: elements have another type: dtype is {}, expected {}",
+                        self.dtype().name(),
+                        T::DTYPE.name()
+                    ),
                 )
             }));
         }

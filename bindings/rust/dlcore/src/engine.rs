@@ -58,7 +58,9 @@ pub enum InstructionSet {
     Best,
     /// What every processor of the architecture has.
     Baseline,
+    /// 256 bits, on x86-64.
     Avx2,
+    /// 512 bits, on x86-64.
     Avx512,
     /// Avx512 that multiplies matrices of bf16 by its dot products.
     Avx512Bf16,
@@ -114,15 +116,23 @@ impl EngineOptions {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Statistics {
+    /// Threads, including the calling one.
     pub threads: i32,
+    /// The one in use.
     pub instruction_set: InstructionSet,
-    /// Handles of each type that somebody holds.
+    /// Tensors that somebody holds.
     pub live_tensors: i64,
+    /// Variables that somebody holds.
     pub live_variables: i64,
+    /// Modules that somebody holds.
     pub live_modules: i64,
+    /// Optimizers that somebody holds.
     pub live_optimizers: i64,
+    /// Loaders that somebody holds.
     pub live_loaders: i64,
+    /// Graphs that somebody holds.
     pub live_graphs: i64,
+    /// Contexts that somebody holds.
     pub live_contexts: i64,
     /// Memory of tensors, over all devices.
     pub live_bytes: u64,
@@ -134,6 +144,7 @@ pub struct Statistics {
     pub allocations: u64,
     /// Of those, how many the system was asked for.
     pub source_allocations: u64,
+    /// Bytes of tensors for each device; 0 is no limit.
     pub memory_limit: u64,
 }
 

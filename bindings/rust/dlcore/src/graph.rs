@@ -66,7 +66,9 @@ impl Graph {
     /// What `program` calls on the context, as a graph that returns its results. Nothing is computed, and variables
     /// keep their values; an error, or a panic, ends the capture and is returned.
     pub fn capture(
-        context: &Context, name: &str, program: impl FnOnce(&Capture<'_>) -> Result<Vec<Tensor>>,
+        context: &Context,
+        name: &str,
+        program: impl FnOnce(&Capture<'_>) -> Result<Vec<Tensor>>,
     ) -> Result<Graph> {
         let name = c_string("name", name)?;
         // SAFETY: the name lives during the call.
@@ -128,9 +130,7 @@ impl Graph {
     pub fn apply(&self, pass: &str) -> Result<Graph> {
         let pass = c_string("pass", pass)?;
         // SAFETY: handles are valid; the result is ours.
-        unsafe {
-            Graph::owned(&self.owner, sys::dlcore_graph_apply(self.owner.raw(), self.raw(), pass.as_ptr()))
-        }
+        unsafe { Graph::owned(&self.owner, sys::dlcore_graph_apply(self.owner.raw(), self.raw(), pass.as_ptr())) }
     }
 
     /// Makes it executable, bound to the variables that it was captured with.

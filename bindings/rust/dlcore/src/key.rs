@@ -58,10 +58,7 @@ impl Key {
     /// Ends the generation; gives the context to the one caller that may close it.
     pub fn close(self) -> Option<*mut sys::dlcore_context> {
         let next = self.generation + 1;
-        self.cell()
-            .generation
-            .compare_exchange(self.generation, next, Ordering::AcqRel, Ordering::Acquire)
-            .ok()?;
+        self.cell().generation.compare_exchange(self.generation, next, Ordering::AcqRel, Ordering::Acquire).ok()?;
         // SAFETY: the cell of a context, whose generation is never FAILED.
         let cell: &'static Cell = unsafe { &*self.cell.as_ptr() };
         let raw = cell.raw.swap(ptr::null_mut(), Ordering::AcqRel);

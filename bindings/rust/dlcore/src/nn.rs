@@ -50,7 +50,12 @@ impl Module {
         // SAFETY: arrays go with their lengths; the result is ours.
         unsafe {
             let raw = sys::dlcore_module_create(
-                context.raw(), layer, handles.as_ptr(), handles.len() as i64, words.as_ptr(), words.len() as i64,
+                context.raw(),
+                layer,
+                handles.as_ptr(),
+                handles.len() as i64,
+                words.as_ptr(),
+                words.len() as i64,
             );
             Module::owned(&context.owner, raw)
         }
@@ -86,7 +91,11 @@ impl Module {
         if raw.is_null() {
             // SAFETY: the handle is valid.
             let count = unsafe { sys::dlcore_module_child_count(self.raw()) };
-            return Err(Error::invalid(format!("{}: no such child: index is {index}, expected 0 to {}", self.kind(), count - 1)));
+            return Err(Error::invalid(format!(
+                "{}: no such child: index is {index}, expected 0 to {}",
+                self.kind(),
+                count - 1
+            )));
         }
         // SAFETY: it lives as long as its parent, which `self` holds.
         unsafe { Module::borrowed(&self.owner, raw) }
@@ -102,9 +111,8 @@ impl Module {
                 .map(|i| {
                     let variable = sys::dlcore_module_variable(ctx, self.raw(), i);
                     let variable = Variable::borrowed(&self.owner, variable)?;
-                    let path = two_calls(|buffer, size| {
-                        sys::dlcore_module_variable_path(ctx, self.raw(), i, buffer, size)
-                    });
+                    let path =
+                        two_calls(|buffer, size| sys::dlcore_module_variable_path(ctx, self.raw(), i, buffer, size));
                     Ok((path.ok_or_else(|| Error::taken(self.owner.key()))?, variable))
                 })
                 .collect()
@@ -121,7 +129,9 @@ impl Module {
     pub fn find(&self, path: &str) -> Result<Variable> {
         let path = c_string("path", path)?;
         // SAFETY: handles are valid; the variable is borrowed.
-        unsafe { Variable::borrowed(&self.owner, sys::dlcore_module_find(self.owner.raw(), self.raw(), path.as_ptr())) }
+        unsafe {
+            Variable::borrowed(&self.owner, sys::dlcore_module_find(self.owner.raw(), self.raw(), path.as_ptr()))
+        }
     }
 
     /// Switches it and everything inside it to training mode, or back.
@@ -232,4 +242,3 @@ macro_rules! layers {
 }
 
 layers!(A B C D E F G H I J K L M N O P Q R S T);
-

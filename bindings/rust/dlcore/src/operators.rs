@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `+ - * / %` and unary `-` on tensors and numbers.
 //!
-//! An operator has no place for a [`Result`](crate::Result), so an error travels in its value: an operator that fails
+//! An operator has no place for a [`Result`], so an error travels in its value: an operator that fails
 //! gives a tensor that holds the error, operators on it hand it on, and the next call that returns a `Result` returns
 //! it. [`Tensor::check`](crate::Tensor::check) asks for it at once. Nothing panics.
 //!

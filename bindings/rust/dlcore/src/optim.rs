@@ -23,13 +23,20 @@ handle!(Optimizer, dlcore_optimizer, dlcore_optimizer_retain, dlcore_optimizer_r
 impl Optimizer {
     pub(crate) fn create(name: &str, parameters: &[Variable], optimizer: i32, words: &[i64]) -> Result<Optimizer> {
         let first = parameters.first().ok_or_else(|| {
-            Error::invalid(format!("{name}: there is nothing to train: parameters is [], expected a variable at least"))
+            Error::invalid(format!(
+                "{name}: there is nothing to train: parameters is [], expected a variable at least"
+            ))
         })?;
         let owner = first.owner();
         // SAFETY: words go with their number; the result is ours.
         let made = unsafe {
             let raw = sys::dlcore_optimizer_create(
-                owner.raw(), optimizer, ptr::null(), 0, words.as_ptr(), words.len() as i64,
+                owner.raw(),
+                optimizer,
+                ptr::null(),
+                0,
+                words.as_ptr(),
+                words.len() as i64,
             );
             Optimizer::owned(owner, raw)?
         };
@@ -43,7 +50,12 @@ impl Optimizer {
         // SAFETY: the array goes with its length.
         self.owner.check(unsafe {
             sys::dlcore_optimizer_add_group(
-                self.owner.raw(), self.raw(), handles.as_ptr(), handles.len() as i64, ptr::null(), 0,
+                self.owner.raw(),
+                self.raw(),
+                handles.as_ptr(),
+                handles.len() as i64,
+                ptr::null(),
+                0,
             )
         })
     }

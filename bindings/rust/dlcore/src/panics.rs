@@ -26,7 +26,8 @@ fn text(payload: &(dyn Any + Send)) -> String {
 /// # Safety
 /// `ctx` is a context that lives during the call.
 pub(crate) unsafe fn in_callback(
-    ctx: *mut sys::dlcore_context, f: impl FnOnce(&Context) -> Result<()>,
+    ctx: *mut sys::dlcore_context,
+    f: impl FnOnce(&Context) -> Result<()>,
 ) -> sys::dlcore_status {
     let done = caught(|| {
         let context = Context::lent(ctx)?;

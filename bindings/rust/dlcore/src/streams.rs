@@ -26,7 +26,9 @@ impl<S> Stream<S> {
 
 /// Hands a stream to a call of the library as a function that writes.
 pub(crate) fn write(
-    owner: &Owner, to: &mut dyn Write, call: impl FnOnce(sys::dlcore_write_fn, *mut c_void) -> sys::dlcore_status,
+    owner: &Owner,
+    to: &mut dyn Write,
+    call: impl FnOnce(sys::dlcore_write_fn, *mut c_void) -> sys::dlcore_status,
 ) -> Result<()> {
     let mut stream = Stream { stream: to, error: None };
     let status = call(Some(written), (&mut stream as *mut Stream<&mut dyn Write>).cast());
@@ -52,14 +54,17 @@ unsafe extern "C" fn written(user_data: *mut c_void, data: *const c_void, size: 
 
 /// Hands a stream to a call of the library as a function that reads.
 pub(crate) fn read(
-    owner: &Owner, from: &mut dyn Read, call: impl FnOnce(sys::dlcore_read_fn, *mut c_void) -> sys::dlcore_status,
+    owner: &Owner,
+    from: &mut dyn Read,
+    call: impl FnOnce(sys::dlcore_read_fn, *mut c_void) -> sys::dlcore_status,
 ) -> Result<()> {
     read_with(from, |read, user_data| owner.check(call(read, user_data)))
 }
 
 /// The same for a call that makes something.
 pub(crate) fn read_with<T>(
-    from: &mut dyn Read, call: impl FnOnce(sys::dlcore_read_fn, *mut c_void) -> Result<T>,
+    from: &mut dyn Read,
+    call: impl FnOnce(sys::dlcore_read_fn, *mut c_void) -> Result<T>,
 ) -> Result<T> {
     let mut stream = Stream { stream: from, error: None };
     let made = call(Some(filled), (&mut stream as *mut Stream<&mut dyn Read>).cast());

@@ -221,11 +221,13 @@ impl<T: AsRef<[i64]>> PartialEq<T> for Shape {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Description {
+    /// Type of its elements.
     pub dtype: Dtype,
     /// A size that is not known yet, in a capture, is -1.
     pub shape: Vec<i64>,
     /// In elements.
     pub strides: Vec<i64>,
+    /// Bytes of its elements.
     pub bytes: u64,
     /// A scalar that takes the dtype of what it meets.
     pub is_weak: bool,
@@ -235,6 +237,7 @@ pub struct Description {
     pub requires_grad: bool,
     /// A value of a graph that is being captured: it has no elements.
     pub is_symbolic: bool,
+    /// Name of the device that it is on.
     pub device: String,
 }
 

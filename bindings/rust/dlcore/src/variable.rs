@@ -34,7 +34,8 @@ impl Variable {
         let name = c_string("variable", name)?;
         let ctx = operand_of(context.key(), value)?;
         // SAFETY: all arguments are valid; the result is ours.
-        let raw = context.owner.made(unsafe { sys::dlcore_variable_create(ctx, name.as_ptr(), value.raw(), flags) })?;
+        let raw =
+            context.owner.made(unsafe { sys::dlcore_variable_create(ctx, name.as_ptr(), value.raw(), flags) })?;
         Ok(Variable { raw, owner: context.owner.clone() })
     }
 

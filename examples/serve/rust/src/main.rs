@@ -47,7 +47,11 @@ fn answers(dl: &Context, model: &Module) -> Result<Vec<Scores>> {
 
 /// Trains until it is told to stop, and publishes a snapshot after each step. Returns the model's own answers at each.
 fn train(
-    dl: &Context, model: &Module, newest: &RwLock<Published>, check: bool, stop: &AtomicBool,
+    dl: &Context,
+    model: &Module,
+    newest: &RwLock<Published>,
+    check: bool,
+    stop: &AtomicBool,
 ) -> Result<Vec<Vec<Scores>>> {
     let adam = optim::Adam::new(&model.parameters(), 1e-3)?;
     let (x, y) = (dl.random_uniform([64, 784])?, dl.random_integers([64], 0, 10)?);

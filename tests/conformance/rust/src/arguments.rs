@@ -78,11 +78,16 @@ impl Inputs {
 
     /// The same on another context.
     pub fn on(&self, context: &dlcore::Context) -> Inputs {
-        Inputs(self.0.iter().map(|input| match input {
-            Input::Absent => Input::Absent,
-            Input::Tensor(tensor) => Input::Tensor(tensor.on(context)),
-            Input::Weak(number, tensor) => Input::Weak(*number, tensor.on(context)),
-        }).collect())
+        Inputs(
+            self.0
+                .iter()
+                .map(|input| match input {
+                    Input::Absent => Input::Absent,
+                    Input::Tensor(tensor) => Input::Tensor(tensor.on(context)),
+                    Input::Weak(number, tensor) => Input::Weak(*number, tensor.on(context)),
+                })
+                .collect(),
+        )
     }
 }
 

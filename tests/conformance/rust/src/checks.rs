@@ -91,8 +91,15 @@ fn output(case: &Case<'_>, expected: &Json, tensor: &Tensor) -> Outcome {
 
 /// The same bits from strided and from contiguous inputs.
 pub fn layout(dl: &Context, case: &Case<'_>) -> Outcome {
-    let strided: Vec<_> = case.json.get("inputs").list().iter().enumerate()
-        .filter(|(_, record)| !record.get("view").is_null()).map(|(index, _)| index).collect();
+    let strided: Vec<_> = case
+        .json
+        .get("inputs")
+        .list()
+        .iter()
+        .enumerate()
+        .filter(|(_, record)| !record.get("view").is_null())
+        .map(|(index, _)| index)
+        .collect();
     if strided.is_empty() {
         return Ok(());
     }

@@ -44,7 +44,8 @@ fn rounded(value: f64, dtype: Dtype) -> f64 {
             let (whole, rest) = (units.floor(), units - units.floor());
             let up = rest > 0.5 || rest == 0.5 && whole % 2.0 != 0.0;
             let near = (whole + f64::from(u8::from(up))) * spacing(value, dtype);
-            let largest = if dtype == Dtype::F16 { F16::from_bits(0x7bff).to_f32() } else { Bf16::from_bits(0x7f7f).to_f32() };
+            let largest =
+                if dtype == Dtype::F16 { F16::from_bits(0x7bff).to_f32() } else { Bf16::from_bits(0x7f7f).to_f32() };
             if near.abs() > f64::from(largest) {
                 f64::INFINITY.copysign(value)
             } else {

@@ -64,11 +64,14 @@ fn safetensors(file: &[u8]) -> Result<BTreeMap<String, Array>, String> {
         for (key, entry) in members {
             let dtype = entry.get("dtype").text().unwrap_or_default().to_lowercase();
             let at = entry.get("data_offsets").ints().ok_or_else(cut_off)?;
-            arrays.insert(key, Array {
-                dtype: Dtype::by_name(&dtype).ok_or_else(|| format!("unknown dtype {dtype}"))?,
-                shape: entry.get("shape").ints().ok_or_else(cut_off)?,
-                bytes: body.get(at[0] as usize..at[1] as usize).ok_or_else(cut_off)?.to_vec(),
-            });
+            arrays.insert(
+                key,
+                Array {
+                    dtype: Dtype::by_name(&dtype).ok_or_else(|| format!("unknown dtype {dtype}"))?,
+                    shape: entry.get("shape").ints().ok_or_else(cut_off)?,
+                    bytes: body.get(at[0] as usize..at[1] as usize).ok_or_else(cut_off)?.to_vec(),
+                },
+            );
         }
     }
     Ok(arrays)
@@ -108,7 +111,9 @@ impl Array {
         let bytes = match dtype {
             Dtype::F64 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
             Dtype::F32 => values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect(),
-            Dtype::F16 => values.iter().flat_map(|value| F16::from_f32(*value as f32).to_bits().to_le_bytes()).collect(),
+            Dtype::F16 => {
+                values.iter().flat_map(|value| F16::from_f32(*value as f32).to_bits().to_le_bytes()).collect()
+            }
             _ => values.iter().flat_map(|value| Bf16::from_f32(*value as f32).to_bits().to_le_bytes()).collect(),
         };
         Array { dtype, shape: shape.to_vec(), bytes }

@@ -129,10 +129,13 @@ fn against_loop(dl: &Context, case: &Case<'_>, inputs: &Inputs, mapped: &[usize]
     }
     let expected = joined(results);
     let level = Vectorised::new(dl, EXAMPLES as i64)?;
-    let all = arrays.iter().map(|array| {
-        let examples = joined((0..EXAMPLES).map(|k| example(array, k)).collect());
-        Ok(level.lift(&create(dl, &examples)?, 0)?)
-    }).collect::<Outcome<Vec<_>>>()?;
+    let all = arrays
+        .iter()
+        .map(|array| {
+            let examples = joined((0..EXAMPLES).map(|k| example(array, k)).collect());
+            Ok(level.lift(&create(dl, &examples)?, 0)?)
+        })
+        .collect::<Outcome<Vec<_>>>()?;
     let result = case.call(dl, &inputs.replaced(mapped, &all), 1)?.remove(0);
     let got = read(&level.lower(&result, 0)?)?;
     if got.dtype != expected.dtype || got.shape != expected.shape {

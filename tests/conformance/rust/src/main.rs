@@ -29,13 +29,16 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { cases: "tests/conformance/cases".into(), filter: String::new(), threads: 0, verbose: false };
+    let mut options =
+        Options { cases: "tests/conformance/cases".into(), filter: String::new(), threads: 0, verbose: false };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--verbose" => options.verbose = true,
             "--filter" => options.filter = words.next().ok_or("--filter needs a text")?,
-            "--threads" => options.threads = words.next().and_then(|n| n.parse().ok()).ok_or("--threads needs a number")?,
+            "--threads" => {
+                options.threads = words.next().and_then(|n| n.parse().ok()).ok_or("--threads needs a number")?
+            }
             _ if !word.starts_with('-') => options.cases = word.into(),
             _ => return Err(format!("{word} is not understood")),
         }

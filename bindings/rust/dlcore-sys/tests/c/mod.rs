@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Says in C what Rust declared, and lets the C compiler compare that with the headers.
 
-use dlcore_sys::*;
 use std::fmt::Write;
 use std::os::raw::{c_char, c_void};
 use std::path::PathBuf;

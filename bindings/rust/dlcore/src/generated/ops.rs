@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ops: options of the methods of [`Tensor`] and [`Context`], and functions for those that take a number as either
 //! operand.
-#![allow(clippy::too_many_arguments, clippy::should_implement_trait)]
+#![allow(clippy::derivable_impls, clippy::too_many_arguments, clippy::should_implement_trait)]
 
 use crate::call::{self, Operand};
 use crate::words::{List, Words};
@@ -13,7 +13,7 @@ use crate::{Context, Dtype, Error, Result, Tensor};
 /// * Op 1; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn add<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(1, a.into(), b.into())
+    call::binary(1, "add", a.into(), b.into())
 }
 
 /// a - b, element by element.
@@ -21,7 +21,7 @@ pub fn add<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Resu
 /// * Op 2; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn subtract<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(2, a.into(), b.into())
+    call::binary(2, "subtract", a.into(), b.into())
 }
 
 /// a \* b, element by element.
@@ -29,7 +29,7 @@ pub fn subtract<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) ->
 /// * Op 3; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn multiply<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(3, a.into(), b.into())
+    call::binary(3, "multiply", a.into(), b.into())
 }
 
 /// a / b, element by element, for floating dtypes; use floor\_divide for integers.
@@ -37,7 +37,7 @@ pub fn multiply<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) ->
 /// * Op 4; T: f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn divide<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(4, a.into(), b.into())
+    call::binary(4, "divide", a.into(), b.into())
 }
 
 /// a to the power of b. x\*\*0 is 1 for every x, and its derivative 0. Integers wrap; a negative
@@ -46,7 +46,7 @@ pub fn divide<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> R
 /// * Op 5; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn pow<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(5, a.into(), b.into())
+    call::binary(5, "pow", a.into(), b.into())
 }
 
 /// The larger of a and b; NaN when either is. Where both are equal each gets half of the gradient.
@@ -54,7 +54,7 @@ pub fn pow<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Resu
 /// * Op 6; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn maximum<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(6, a.into(), b.into())
+    call::binary(6, "maximum", a.into(), b.into())
 }
 
 /// The smaller of a and b; NaN when either is. Where both are equal each gets half of the gradient.
@@ -62,7 +62,7 @@ pub fn maximum<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> 
 /// * Op 7; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn minimum<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(7, a.into(), b.into())
+    call::binary(7, "minimum", a.into(), b.into())
 }
 
 /// a - floor(a / b) \* b: the remainder has the sign of b. An integer remainder by zero is
@@ -71,7 +71,7 @@ pub fn minimum<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> 
 /// * Op 8; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn remainder<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(8, a.into(), b.into())
+    call::binary(8, "remainder", a.into(), b.into())
 }
 
 /// The largest integer not above a / b. An integer division by zero is INVALID\_ARGUMENT; INT\_MIN
@@ -80,7 +80,7 @@ pub fn remainder<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -
 /// * Op 9; T: u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable
 #[inline]
 pub fn floor_divide<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(9, a.into(), b.into())
+    call::binary(9, "floor_divide", a.into(), b.into())
 }
 
 /// a == b.
@@ -88,7 +88,7 @@ pub fn floor_divide<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>
 /// * Op 10; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable
 #[inline]
 pub fn equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(10, a.into(), b.into())
+    call::binary(10, "equal", a.into(), b.into())
 }
 
 /// a != b.
@@ -96,7 +96,7 @@ pub fn equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Re
 /// * Op 11; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable
 #[inline]
 pub fn not_equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(11, a.into(), b.into())
+    call::binary(11, "not_equal", a.into(), b.into())
 }
 
 /// a \< b.
@@ -104,7 +104,7 @@ pub fn not_equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -
 /// * Op 12; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable
 #[inline]
 pub fn less<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(12, a.into(), b.into())
+    call::binary(12, "less", a.into(), b.into())
 }
 
 /// a \<= b.
@@ -112,7 +112,7 @@ pub fn less<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Res
 /// * Op 13; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable
 #[inline]
 pub fn less_equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(13, a.into(), b.into())
+    call::binary(13, "less_equal", a.into(), b.into())
 }
 
 /// a \> b.
@@ -120,7 +120,7 @@ pub fn less_equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) 
 /// * Op 14; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable
 #[inline]
 pub fn greater<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(14, a.into(), b.into())
+    call::binary(14, "greater", a.into(), b.into())
 }
 
 /// a \>= b.
@@ -128,7 +128,7 @@ pub fn greater<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> 
 /// * Op 15; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; not differentiable
 #[inline]
 pub fn greater_equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(15, a.into(), b.into())
+    call::binary(15, "greater_equal", a.into(), b.into())
 }
 
 /// a and b.
@@ -136,7 +136,7 @@ pub fn greater_equal<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>
 /// * Op 16; T: bool; not differentiable
 #[inline]
 pub fn logical_and<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(16, a.into(), b.into())
+    call::binary(16, "logical_and", a.into(), b.into())
 }
 
 /// a or b.
@@ -144,7 +144,7 @@ pub fn logical_and<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>)
 /// * Op 17; T: bool; not differentiable
 #[inline]
 pub fn logical_or<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(17, a.into(), b.into())
+    call::binary(17, "logical_or", a.into(), b.into())
 }
 
 /// Exactly one of a and b.
@@ -152,7 +152,7 @@ pub fn logical_or<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) 
 /// * Op 18; T: bool; not differentiable
 #[inline]
 pub fn logical_xor<'a, 'b>(a: impl Into<Operand<'a>>, b: impl Into<Operand<'b>>) -> Result<Tensor> {
-    call::binary(18, a.into(), b.into())
+    call::binary(18, "logical_xor", a.into(), b.into())
 }
 
 /// Choices for `approximate`.
