@@ -21,6 +21,11 @@ use std::time::Duration;
 /// works through it: methods of a tensor run on the tensor's context. Models, optimizers and loaders keep their context
 /// open; tensors do not, for the price of a call. A tensor whose context is closed can go on another one with
 /// [`Tensor::on`](crate::Tensor::on).
+///
+/// ```compile_fail
+/// fn shared<T: Sync>() {}
+/// shared::<dlcore::Context>(); // a context serves one thread at a time
+/// ```
 pub struct Context {
     pub(crate) owner: Owner,
     one_thread_at_a_time: PhantomData<Cell<()>>,
@@ -120,6 +125,12 @@ impl Context {
     }
 
     /// Closes it now, also for what still refers to it. Dropping it closes it when nothing else keeps it open.
+    ///
+    /// ```compile_fail
+    /// let dl = dlcore::Context::open("cpu").unwrap();
+    /// dl.close();
+    /// dl.close(); // there is nothing left to close
+    /// ```
     pub fn close(self) {
         self.owner.close();
     }

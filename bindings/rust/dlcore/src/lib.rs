@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Deep learning: tensors, autograd, models, data, compiled graphs.
+#![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
 #[macro_use]
