@@ -89,15 +89,13 @@ fn circle(dl: &Context, n: i64) -> Result<(Tensor, Tensor)> {
 }
 
 fn classifier(dl: &Context) -> Result<nn::Sequential> {
-    nn::Sequential::new(
-        dl,
-        (
-            nn::Linear::new(dl, 2, 32)?,
-            nn::Tanh::new(dl)?,
-            nn::Dropout::new(dl, 0.1)?,
-            nn::Linear::with(dl, 32, 2, nn::LinearOptions::new().init(nn::LinearInit::XavierUniform))?,
-        ),
-    )
+    let layers = (
+        nn::Linear::new(dl, 2, 32)?,
+        nn::Tanh::new(dl)?,
+        nn::Dropout::new(dl, 0.1)?,
+        nn::Linear::with(dl, 32, 2, nn::LinearOptions::new().init(nn::LinearInit::XavierUniform))?,
+    );
+    nn::Sequential::new(dl, layers)
 }
 
 fn train(dl: &Context, model: &Module, train: &Loader, epochs: i64) -> Result<()> {

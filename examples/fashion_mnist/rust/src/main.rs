@@ -9,16 +9,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn classifier(dl: &Context) -> Result<nn::Sequential> {
-    nn::Sequential::new(
-        dl,
-        (
-            nn::Linear::new(dl, 784, 256)?,
-            nn::ReLU::new(dl)?,
-            nn::Linear::new(dl, 256, 128)?,
-            nn::ReLU::new(dl)?,
-            nn::Linear::new(dl, 128, 10)?,
-        ),
-    )
+    let layers = (
+        nn::Linear::new(dl, 784, 256)?,
+        nn::ReLU::new(dl)?,
+        nn::Linear::new(dl, 256, 128)?,
+        nn::ReLU::new(dl)?,
+        nn::Linear::new(dl, 128, 10)?,
+    );
+    nn::Sequential::new(dl, layers)
 }
 
 /// Ten fixed random patterns with noise on top, in place of a data set that is not installed.
@@ -32,12 +30,9 @@ fn generated(dl: &Context, n: i64, seed: u64) -> Result<(Tensor, Tensor)> {
 }
 
 fn open(dl: &Context, part: &str) -> Result<Loader> {
-    let batched = |source: data::Source<'_>| {
-        if part == "train" {
-            source.shuffle().batch(64)
-        } else {
-            source.batch(1000)
-        }
+    let batched = |source: data::Source<'_>| match part {
+        "train" => source.shuffle().batch(64),
+        _ => source.batch(1000),
     };
     match batched(data::fashion_mnist(dl, part)) {
         Err(error) if error.code() == Code::NotFound => {
