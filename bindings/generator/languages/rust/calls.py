@@ -242,6 +242,15 @@ class Call:
         parameters += [f"options: {self.title}Options"] if with_options else []
         return f"pub fn {'with' if with_options else 'new'}({', '.join(parameters)}) -> Result<Self>"
 
+    def group_signature(self):
+        parameters = ["&self", "parameters: &[Variable]", *(attr.parameter for attr in self.positional)]
+        parameters += [f"options: {self.title}Options"] if self.options else []
+        return f"pub fn add_group_with({', '.join(parameters)}) -> Result<()>"
+
+    def group_body(self):
+        words = "words.as_slice()" if self.attrs else "&[]"
+        return [*self.words(bool(self.options)), f"self.add(parameters, {words})"]
+
     def class_body(self, with_options):
         words = "words.as_slice()" if self._packed(with_options) else "&[]"
         if self.entry.family == "layer":

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The owner of everything that costs something: devices, memory, threads, plug-ins.
 
+use crate::allocator;
 use crate::context::Context;
 use crate::text::{borrowed, c_path, c_string};
 use crate::{Error, Result};
 use dlcore_sys as sys;
+use std::alloc::GlobalAlloc;
 use std::fmt;
 use std::mem::{size_of, MaybeUninit};
 use std::path::Path;
@@ -99,6 +101,25 @@ impl EngineOptions {
         let found = InstructionSet::ALL.iter().find(|(_, known)| *known == set);
         self.0.isa = found.map_or(sys::DLCORE_ISA_BEST, |(number, _)| *number);
         self
+    }
+
+    /// Opens the engine with an allocator of the program's for the elements of tensors on the CPU device: an arena,
+    /// huge pages, a heap that is counted. It is dropped when all of that memory is back.
+    pub fn open_with_allocator<A: GlobalAlloc + Send + Sync + 'static>(&self, allocator: A) -> Result<Engine> {
+        let allocator = Box::into_raw(Box::new(allocator)).cast();
+        let mut error = ptr::null_mut();
+        // SAFETY: the library owns the allocator from here on, and gives it back to `allocator::destroy` once.
+        unsafe {
+            let raw = sys::dlcore_engine_open_with_allocator(
+                &self.0,
+                Some(allocator::allocate::<A>),
+                Some(allocator::deallocate::<A>),
+                allocator,
+                Some(allocator::destroy::<A>),
+                &mut error,
+            );
+            Engine::opened(raw, error, false)
+        }
     }
 
     /// Opens the engine.

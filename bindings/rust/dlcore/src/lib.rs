@@ -5,6 +5,7 @@
 #[macro_use]
 mod handle;
 
+mod allocator;
 mod archive;
 pub mod autograd;
 mod call;

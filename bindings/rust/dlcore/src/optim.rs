@@ -44,18 +44,24 @@ impl Optimizer {
         Ok(made)
     }
 
-    /// Adds a group of variables, which has a learning rate of its own.
+    /// Adds a group of variables, which has a learning rate of its own. The `add_group_with` of an optimizer gives it
+    /// other attributes, too.
     pub fn add_group(&self, parameters: &[Variable]) -> Result<()> {
+        self.add(parameters, &[])
+    }
+
+    /// `words` are its attributes, packed; those of the optimizer when there are none.
+    pub(crate) fn add(&self, parameters: &[Variable], words: &[i64]) -> Result<()> {
         let handles: Vec<_> = parameters.iter().map(Variable::raw).collect();
-        // SAFETY: the array goes with its length.
+        // SAFETY: arrays go with their lengths.
         self.owner.check(unsafe {
             sys::dlcore_optimizer_add_group(
                 self.owner.raw(),
                 self.raw(),
                 handles.as_ptr(),
                 handles.len() as i64,
-                ptr::null(),
-                0,
+                words.as_ptr(),
+                words.len() as i64,
             )
         })
     }

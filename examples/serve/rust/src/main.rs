@@ -111,7 +111,7 @@ fn serve(options: &Options) -> Result<usize> {
     let bits = |scores: &Scores| scores.iter().map(|score| score.to_bits()).collect::<Vec<_>>();
     let is_wrong = |(request, steps, scores): &&Answered| bits(scores) != bits(&expected[*steps][request % IMAGES]);
     let wrong = if options.check { answered.iter().filter(is_wrong).count() } else { 0 };
-    println!("{} requests, {wrong} wrong", answered.len());
+    println!("{} requests, {wrong} wrong, {} steps", answered.len(), newest.read().unwrap().steps);
     Ok(wrong + options.requests - answered.len())
 }
 

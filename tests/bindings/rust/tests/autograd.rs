@@ -140,6 +140,24 @@ fn variables_gather_gradients() {
 }
 
 #[test]
+fn groups_have_attributes_of_their_own() {
+    let engine = engine();
+    let dl = context(&engine);
+    let ones = || Variable::trainable(&dl, "v", &dl.full([1], 1.0).unwrap()).unwrap();
+    let (slow, fast) = (ones(), ones());
+    let sgd = optim::SGD::new(std::slice::from_ref(&slow), 0.1).unwrap();
+    let options = optim::SGDOptions::new().weight_decay(1.0);
+    sgd.add_group_with(std::slice::from_ref(&fast), 0.5, options).unwrap();
+    assert_eq!(sgd.groups(), 2);
+    for variable in [&slow, &fast] {
+        variable.set_gradient(Some(&dl.full([1], 1.0).unwrap())).unwrap();
+    }
+    sgd.step().unwrap();
+    assert_eq!(slow.value().unwrap().item::<f32>().unwrap(), 0.9);
+    assert_eq!(fast.value().unwrap().item::<f32>().unwrap(), 0.0); // 1 - 0.5 (1 + 1)
+}
+
+#[test]
 fn models_answer_as_their_layers() {
     let engine = engine();
     let dl = context(&engine);

@@ -5,7 +5,9 @@ use dlcore::custom::CustomModule;
 use dlcore::graph::Graph;
 use dlcore::{data, nn, optim, Archive, Checkpoint, Code, Context, Dtype, Engine, Tensor, Variable};
 use dlcore_tests::{context, engine, failure, live, Scratch};
-use std::sync::mpsc;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{mpsc, Arc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -323,4 +325,41 @@ fn modes_end_with_their_guards() {
     assert!(dl.is_recording());
     let frozen = engine.inference_context("cpu").unwrap();
     assert!(!frozen.is_recording() && !frozen.is_training());
+}
+
+/// The system's allocator, counted.
+struct Counting(Arc<AtomicI64>, Arc<AtomicI64>);
+
+// SAFETY: the system's allocator does it all.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.0.fetch_add(layout.size() as i64, Ordering::SeqCst);
+        System.alloc(layout)
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        self.0.fetch_sub(layout.size() as i64, Ordering::SeqCst);
+        System.dealloc(address, layout)
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        self.1.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn memory_comes_from_the_program() {
+    let (bytes, drops) = (Arc::<AtomicI64>::default(), Arc::<AtomicI64>::default());
+    let counting = || Counting(bytes.clone(), drops.clone());
+    failure(Engine::options().threads(-1).open_with_allocator(counting()), Code::InvalidArgument, &["-1"]);
+    assert_eq!(drops.load(Ordering::SeqCst), 1);
+    let engine = Engine::options().open_with_allocator(counting()).unwrap();
+    let x = engine.context("cpu", 0).unwrap().full([1000], 1.0).unwrap();
+    assert!(bytes.load(Ordering::SeqCst) >= 4000);
+    drop(engine);
+    assert_eq!(drops.load(Ordering::SeqCst), 1); // a tensor is alive
+    drop(x);
+    assert_eq!((bytes.load(Ordering::SeqCst), drops.load(Ordering::SeqCst)), (0, 2));
 }

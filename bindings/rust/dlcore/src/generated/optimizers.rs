@@ -90,6 +90,17 @@ impl Adam {
         words.float(options.weight_decay);
         Optimizer::create("Adam", parameters, 1, words.as_slice()).map(Adam)
     }
+
+    /// Adds a group of variables with attributes of its own.
+    pub fn add_group_with(&self, parameters: &[Variable], lr: f64, options: AdamOptions) -> Result<()> {
+        let mut words = Words::<5>::new();
+        words.float(lr);
+        words.float(options.beta1);
+        words.float(options.beta2);
+        words.float(options.epsilon);
+        words.float(options.weight_decay);
+        self.add(parameters, words.as_slice())
+    }
 }
 
 impl Deref for Adam {
@@ -189,6 +200,17 @@ impl AdamW {
         words.float(options.epsilon);
         words.float(options.weight_decay);
         Optimizer::create("AdamW", parameters, 2, words.as_slice()).map(AdamW)
+    }
+
+    /// Adds a group of variables with attributes of its own.
+    pub fn add_group_with(&self, parameters: &[Variable], lr: f64, options: AdamWOptions) -> Result<()> {
+        let mut words = Words::<5>::new();
+        words.float(lr);
+        words.float(options.beta1);
+        words.float(options.beta2);
+        words.float(options.epsilon);
+        words.float(options.weight_decay);
+        self.add(parameters, words.as_slice())
     }
 }
 
@@ -290,6 +312,17 @@ impl SGD {
         words.bool(options.nesterov);
         words.float(options.weight_decay);
         Optimizer::create("SGD", parameters, 3, words.as_slice()).map(SGD)
+    }
+
+    /// Adds a group of variables with attributes of its own.
+    pub fn add_group_with(&self, parameters: &[Variable], lr: f64, options: SGDOptions) -> Result<()> {
+        let mut words = Words::<5>::new();
+        words.float(lr);
+        words.float(options.momentum);
+        words.float(options.dampening);
+        words.bool(options.nesterov);
+        words.float(options.weight_decay);
+        self.add(parameters, words.as_slice())
     }
 }
 
