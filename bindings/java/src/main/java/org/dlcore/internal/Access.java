@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.dlcore.internal;
+
+import java.util.List;
+import org.dlcore.Context;
+import org.dlcore.Resource;
+import org.dlcore.Tensor;
+import org.dlcore.Variable;
+
+/** What the packages of the binding share and programs do not see. */
+public abstract class Access {
+  private static Access instance;
+
+  /** A call into C: on a context, with an object that is not closed meanwhile. */
+  public interface Call {
+    long run(long context, long self);
+  }
+
+  /** A call into C that takes an array of addresses. */
+  public interface ArrayCall {
+    long run(long context, long addresses);
+  }
+
+  /** The same, inside a call. */
+  public interface Inner {
+    long run(long addresses);
+  }
+
+  public static Access get() {
+    return instance;
+  }
+
+  public static void set(Access access) {
+    instance = access;
+  }
+
+  /** Runs a call; `on` may be null. What it returns means no failure. */
+  public abstract long value(Context dl, Resource on, Call call);
+
+  /** Runs a call that returns a status. */
+  public abstract void status(Context dl, Resource on, Call call);
+
+  /** Runs a call that returns an object. */
+  public abstract long made(Context dl, Resource on, Call call);
+
+  /** Runs a call that returns a tensor. */
+  public abstract Tensor tensor(Context dl, Resource on, Call call);
+
+  /** The address of a tensor of that context. Only within a call. */
+  public abstract long handle(Context dl, Tensor tensor);
+
+  /** A variable that was borrowed from an object. */
+  public abstract Variable variable(Context dl, long borrowed);
+
+  /** A handle that is closed with the context at the latest. */
+  public abstract Handle own(Context dl, Handle.Kind kind, long made);
+
+  /** Runs a call that returns an object, with the addresses of resources that are not closed meanwhile. */
+  public abstract long withHandles(Context dl, List<? extends Resource> resources, ArrayCall call);
+
+  /** Within a call: something with the addresses of resources that are not closed meanwhile. */
+  public abstract long inside(List<? extends Resource> resources, Inner call);
+}
