@@ -3,6 +3,7 @@
 # Builds the Java binding against a built library:
 #   bindings/java/build.sh BUILD OUTPUT           everything, into OUTPUT/dlcore.jar
 #   bindings/java/build.sh BUILD OUTPUT natives   only the native parts, for Maven
+#   bindings/java/build.sh BUILD OUTPUT javadoc   the documentation, into OUTPUT/javadoc; fails where some is missing
 # BUILD is Meson's build directory; OUTPUT gets swig/ (generated Java), natives/ (as they lie in the jar), classes/.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -49,5 +50,15 @@ build_jar() {
   jar --create --file "$output/dlcore.jar" -C "$classes" . -C "$output/natives" org
 }
 
+build_javadoc() {
+  javadoc -quiet -Xdoclint:all -Werror -encoding UTF-8 -d "$output/javadoc" --module-path "$output/dlcore.jar" \
+    --patch-module "org.dlcore=$output/swig" --source-path "$here/src/main/java:$generated/java" org.dlcore \
+    org.dlcore.nn org.dlcore.op org.dlcore.optim
+}
+
 build_natives
-[ "${3:-}" = natives ] || build_jar
+case ${3:-} in
+  natives) ;;
+  javadoc) build_jar && build_javadoc ;;
+  *) build_jar ;;
+esac

@@ -37,6 +37,14 @@ _Static_assert(offsetof(dlcore_engine_statistics, allocations) == 96, "dlcore_en
 _Static_assert(offsetof(dlcore_engine_statistics, source_allocations) == 104, "dlcore_engine_statistics.source_allocations");
 _Static_assert(offsetof(dlcore_engine_statistics, memory_limit) == 112, "dlcore_engine_statistics.memory_limit");
 
+_Static_assert(sizeof(dlcore_log_record) == 512, "dlcore_log_record");
+_Static_assert(offsetof(dlcore_log_record, struct_size) == 0, "dlcore_log_record.struct_size");
+_Static_assert(offsetof(dlcore_log_record, level) == 4, "dlcore_log_record.level");
+_Static_assert(offsetof(dlcore_log_record, time) == 8, "dlcore_log_record.time");
+_Static_assert(offsetof(dlcore_log_record, lost) == 16, "dlcore_log_record.lost");
+_Static_assert(offsetof(dlcore_log_record, source) == 24, "dlcore_log_record.source");
+_Static_assert(offsetof(dlcore_log_record, message) == 56, "dlcore_log_record.message");
+
 _Static_assert(sizeof(dlcore_tensor_description) == 328, "dlcore_tensor_description");
 _Static_assert(offsetof(dlcore_tensor_description, struct_size) == 0, "dlcore_tensor_description.struct_size");
 _Static_assert(offsetof(dlcore_tensor_description, dtype) == 4, "dlcore_tensor_description.dtype");

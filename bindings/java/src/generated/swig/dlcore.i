@@ -70,6 +70,7 @@
 %apply SWIGTYPE * { dlcore_gradcheck_function };
 %apply SWIGTYPE * { dlcore_allocate_fn };
 %apply SWIGTYPE * { dlcore_deallocate_fn };
+%apply SWIGTYPE * { dlcore_module_callback };
 %apply SWIGTYPE * { dlcore_op_callback };
 
 /* ---- Functions and constants --------------------------------------------------------------- */
@@ -78,6 +79,7 @@
 %ignore dlcore_grad_options;
 %ignore dlcore_engine_options;
 %ignore dlcore_engine_statistics;
+%ignore dlcore_log_record;
 %ignore dlcore_tensor_description;
 
 %include <dlcore/base.h>
@@ -85,9 +87,11 @@
 %include <dlcore/checkpoint.h>
 %include <dlcore/context.h>
 %include <dlcore/data.h>
+%include <dlcore/dlpack.h>
 %include <dlcore/engine.h>
 %include <dlcore/graph.h>
 %include <dlcore/io.h>
+%include <dlcore/log.h>
 %include <dlcore/module.h>
 %include <dlcore/op.h>
 %include <dlcore/optimizer.h>

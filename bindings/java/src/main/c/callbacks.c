@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One function for each kind of callback of the C API. Each hands its user_data, which is an integer, to a
- * static method of Callbacks.java, which finds the object behind it. No exception comes back: Java keeps it,
- * and answers with a code. */
+ * One function for each kind of callback of the C API. Each hands its user_data, which is an
+ * integer, to a static method of Callbacks.java, which finds the object behind it. No exception
+ * comes back: Java keeps it, and answers with a code. */
 #include <dlcore/dlcore.h>
 #include <jni.h>
 #include <stddef.h>
 
 static JavaVM *vm;
 static jclass callbacks;
-static jmethodID on_op, on_write, on_read, on_function, on_destroy;
+static jmethodID on_op, on_write, on_read, on_function, on_destroy, on_module;
 
 JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *loaded, void *reserved) {
   JNIEnv *env;
@@ -24,7 +24,9 @@ JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *loaded, void *reserved) {
   on_read = (*env)->GetStaticMethodID(env, callbacks, "read", "(JJJ)J");
   on_function = (*env)->GetStaticMethodID(env, callbacks, "function", "(JJJJJ)I");
   on_destroy = (*env)->GetStaticMethodID(env, callbacks, "destroy", "(J)V");
-  return on_op && on_write && on_read && on_function && on_destroy ? JNI_VERSION_10 : JNI_ERR;
+  on_module = (*env)->GetStaticMethodID(env, callbacks, "module", "(JJJJ)I");
+  return on_op && on_write && on_read && on_function && on_destroy && on_module ? JNI_VERSION_10
+                                                                                : JNI_ERR;
 }
 
 /* The environment of the calling thread, which is one of Java's but when the engine destroys. */
@@ -39,7 +41,8 @@ static jlong number(const void *pointer) { return (jlong)(intptr_t)pointer; }
 
 static dlcore_status call_op(void *id, int which, dlcore_context *child, dlcore_op_call *call) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_op, number(id), which, number(child), number(call))
+  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_op, number(id), which, number(child),
+                                           number(call))
              : DLCORE_INTERNAL;
 }
 
@@ -57,21 +60,31 @@ static dlcore_status backward(void *id, dlcore_context *child, dlcore_op_call *c
 
 static dlcore_status write_bytes(void *id, const void *data, uint64_t size) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_write, number(id), number(data), (jlong)size)
+  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_write, number(id), number(data),
+                                           (jlong)size)
              : DLCORE_INTERNAL;
 }
 
 static int64_t read_bytes(void *id, void *buffer, uint64_t size) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticLongMethod(env, callbacks, on_read, number(id), number(buffer), (jlong)size)
+  return env ? (*env)->CallStaticLongMethod(env, callbacks, on_read, number(id), number(buffer),
+                                            (jlong)size)
              : -DLCORE_INTERNAL;
 }
 
-static dlcore_status function(void *id, dlcore_context *ctx, dlcore_tensor *const *inputs, int64_t n_inputs,
-                              dlcore_tensor **output) {
+static dlcore_status function(void *id, dlcore_context *ctx, dlcore_tensor *const *inputs,
+                              int64_t n_inputs, dlcore_tensor **output) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_function, number(id), number(ctx), number(inputs),
-                                           (jlong)n_inputs, number(output))
+  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_function, number(id), number(ctx),
+                                           number(inputs), (jlong)n_inputs, number(output))
+             : DLCORE_INTERNAL;
+}
+
+static dlcore_status module(void *id, dlcore_context *child, dlcore_module *called,
+                            dlcore_op_call *call) {
+  JNIEnv *env = environment();
+  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_module, number(id), number(child),
+                                           number(called), number(call))
              : DLCORE_INTERNAL;
 }
 
@@ -81,16 +94,27 @@ static void destroy(void *id) {
 }
 
 /* By the numbers of Callbacks.java. */
-JNIEXPORT jlong JNICALL Java_org_dlcore_internal_Native_callback(JNIEnv *env, jclass type, jint kind) {
+JNIEXPORT jlong JNICALL Java_org_dlcore_internal_Native_callback(JNIEnv *env, jclass type,
+                                                                 jint kind) {
   (void)env, (void)type;
   switch (kind) {
-    case 0: return (jlong)(intptr_t)&infer;
-    case 1: return (jlong)(intptr_t)&forward;
-    case 2: return (jlong)(intptr_t)&backward;
-    case 3: return (jlong)(intptr_t)&write_bytes;
-    case 4: return (jlong)(intptr_t)&read_bytes;
-    case 5: return (jlong)(intptr_t)&function;
-    case 6: return (jlong)(intptr_t)&destroy;
-    default: return 0;
+    case 0:
+      return (jlong)(intptr_t)&infer;
+    case 1:
+      return (jlong)(intptr_t)&forward;
+    case 2:
+      return (jlong)(intptr_t)&backward;
+    case 3:
+      return (jlong)(intptr_t)&write_bytes;
+    case 4:
+      return (jlong)(intptr_t)&read_bytes;
+    case 5:
+      return (jlong)(intptr_t)&function;
+    case 6:
+      return (jlong)(intptr_t)&destroy;
+    case 7:
+      return (jlong)(intptr_t)&module;
+    default:
+      return 0;
   }
 }

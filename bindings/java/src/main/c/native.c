@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls that are made most often, with scalars only, and memory outside of the Java heap. Everything
- * else goes through the raw layer that SWIG writes. */
+ * The calls that are made most often, with scalars only, and memory outside of the Java heap.
+ * Everything else goes through the raw layer that SWIG writes. */
 #include <dlcore/dlcore.h>
 #include <jni.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ NATIVE(jlong, call2)
 NATIVE(jlong, call3)
 (JNIEnv *env, jclass type, jlong ctx, jint op, jlong a, jlong b, jlong c, jlong attrs, jint n) {
   (void)env, (void)type;
-  return RESULT(dlcore_op_call3(CONTEXT(ctx), op, TENSOR(a), TENSOR(b), TENSOR(c), WORDS(attrs), n));
+  return RESULT(
+      dlcore_op_call3(CONTEXT(ctx), op, TENSOR(a), TENSOR(b), TENSOR(c), WORDS(attrs), n));
 }
 
 NATIVE(jlong, callScalar)
@@ -46,8 +47,8 @@ NATIVE(jlong, callScalar)
 }
 
 NATIVE(jint, invoke)
-(JNIEnv *env, jclass type, jlong ctx, jint op, jlong inputs, jint n_inputs, jlong attrs, jint n_words,
- jlong outputs, jint n_outputs) {
+(JNIEnv *env, jclass type, jlong ctx, jint op, jlong inputs, jint n_inputs, jlong attrs,
+ jint n_words, jlong outputs, jint n_outputs) {
   (void)env, (void)type;
   return dlcore_op_invoke(CONTEXT(ctx), op, (dlcore_tensor *const *)(intptr_t)inputs, n_inputs,
                           WORDS(attrs), n_words, (dlcore_tensor **)(intptr_t)outputs, n_outputs, 0);
@@ -82,17 +83,18 @@ NATIVE(jlong, address)(JNIEnv *env, jclass type, jobject buffer) {
   return RESULT((*env)->GetDirectBufferAddress(env, buffer));
 }
 
-/* Between an array and memory: `count` elements from element `from` on. Java has checked the range. */
-#define COPIES(Kind, kind)                                                                           \
-  NATIVE(void, store##Kind)                                                                          \
-  (JNIEnv * env, jclass type, j##kind##Array array, jint from, jint count, jlong address) {          \
-    (void)type;                                                                                      \
-    (*env)->Get##Kind##ArrayRegion(env, array, from, count, (j##kind *)(intptr_t)address);           \
-  }                                                                                                  \
-  NATIVE(void, load##Kind)                                                                           \
-  (JNIEnv * env, jclass type, j##kind##Array array, jint from, jint count, jlong address) {          \
-    (void)type;                                                                                      \
-    (*env)->Set##Kind##ArrayRegion(env, array, from, count, (const j##kind *)(intptr_t)address);     \
+/* Between an array and memory: `count` elements from element `from` on. Java has checked the range.
+ */
+#define COPIES(Kind, kind)                                                                       \
+  NATIVE(void, store##Kind)                                                                      \
+  (JNIEnv * env, jclass type, j##kind##Array array, jint from, jint count, jlong address) {      \
+    (void)type;                                                                                  \
+    (*env)->Get##Kind##ArrayRegion(env, array, from, count, (j##kind *)(intptr_t)address);       \
+  }                                                                                              \
+  NATIVE(void, load##Kind)                                                                       \
+  (JNIEnv * env, jclass type, j##kind##Array array, jint from, jint count, jlong address) {      \
+    (void)type;                                                                                  \
+    (*env)->Set##Kind##ArrayRegion(env, array, from, count, (const j##kind *)(intptr_t)address); \
   }
 
 COPIES(Boolean, boolean)

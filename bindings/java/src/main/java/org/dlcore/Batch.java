@@ -2,10 +2,11 @@
 package org.dlcore;
 
 /**
- * Samples and their labels, for one turn of a loop over a {@link Loader}. Everything that the turn makes belongs to a
- * scope of its own, which ends with the next turn or with the last one.
+ * Samples and their labels, for one turn of a loop over a {@link Loader}. Everything that the turn
+ * makes belongs to a scope of its own, which ends with the next turn or with the last one.
  *
- * <p>A loop that may be left early closes the batch itself: {@code for (Batch b : train) try (b) { ... }}.
+ * <p>A loop that may be left early closes the batch itself: {@code for (Batch b : train) try (b) {
+ * ... }}.
  */
 public final class Batch implements AutoCloseable {
   private final Tensor x;

@@ -11,7 +11,10 @@ import java.nio.LongBuffer;
 import java.nio.ShortBuffer;
 import org.dlcore.internal.Native;
 
-/** Buffers of any kind, between position and limit, in their byte order; their positions are never moved. */
+/**
+ * Buffers of any kind, between position and limit, in their byte order; their positions are never
+ * moved.
+ */
 final class Buffers {
   private Buffers() {}
 
@@ -50,8 +53,12 @@ final class Buffers {
         };
     if (!fits && !(buffer instanceof ByteBuffer)) {
       throw new InvalidArgumentException(
-          what + ": elements of another type: the buffer is a " + buffer.getClass().getSimpleName()
-              + ", expected one of " + dtype + " or of bytes");
+          what
+              + ": elements of another type: the buffer is a "
+              + buffer.getClass().getSimpleName()
+              + ", expected one of "
+              + dtype
+              + " or of bytes");
     }
   }
 

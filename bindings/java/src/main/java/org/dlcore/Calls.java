@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.dlcore;
 
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.dlcore.internal.Access;
 import org.dlcore.internal.Access.Call;
 import org.dlcore.internal.Handle;
 import org.dlcore.internal.Memory;
+import org.dlcore.internal.Raw;
 
-/** Calls into C that happen seldom enough to be written as functions: on a context, with an object kept open. */
+/**
+ * Calls into C that happen seldom enough to be written as functions: on a context, with an object
+ * kept open.
+ */
 final class Calls extends Access {
   private static final Calls INSTANCE = new Calls();
 
@@ -21,10 +27,11 @@ final class Calls extends Access {
   private static long run(Context dl, Resource on, Call call) {
     Handle used = on == null ? null : on.handle;
     long self = used == null ? 0 : used.acquire();
+    long address = dl.standIns == null ? self : dl.standIns.getOrDefault(used, self);
     try {
       long ctx = dl.core.enter();
       try {
-        return call.run(ctx, self);
+        return call.run(ctx, address);
       } finally {
         dl.core.exit();
       }
@@ -106,7 +113,12 @@ final class Calls extends Access {
     int acquired = 0;
     try {
       for (; acquired < pointers.length; acquired++) {
-        pointers[acquired] = resources.get(acquired).handle.acquire();
+        Resource resource = resources.get(acquired);
+        if (resource == null) {
+          throw new InvalidArgumentException(
+              "call: an object is missing: number " + acquired + " is null");
+        }
+        pointers[acquired] = resource.handle.acquire();
       }
       try (Memory memory = Memory.of(pointers)) {
         return call.run(memory.address());
@@ -116,5 +128,41 @@ final class Calls extends Access {
         resources.get(acquired).handle.release();
       }
     }
+  }
+
+  @Override
+  public void forward(
+      Context dl,
+      long child,
+      long module,
+      long call,
+      List<? extends Resource> children,
+      List<Variable> variables,
+      Forward function)
+      throws Exception {
+    CallbackContext.run(
+        dl.core.engine,
+        child,
+        context -> {
+          context.standIns = standIns(context, module, children, variables);
+          OpCall seen = new OpCall(context, call);
+          seen.setOutput(0, function.run(seen.input(0)));
+          return null;
+        });
+  }
+
+  private Map<Handle, Long> standIns(
+      Context context, long module, List<? extends Resource> children, List<Variable> variables) {
+    Map<Handle, Long> standIns = new HashMap<>();
+    for (int i = 0; i < children.size(); i++) {
+      standIns.put(children.get(i).handle, Raw.dlcore_module_child(module, i));
+    }
+    for (Variable variable : variables) {
+      String name = variable.name();
+      standIns.put(
+          variable.handle,
+          made(context, null, (ctx, self) -> Raw.dlcore_module_find(ctx, module, name)));
+    }
+    return standIns;
   }
 }

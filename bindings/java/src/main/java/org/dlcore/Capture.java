@@ -6,8 +6,8 @@ import org.dlcore.internal.Memory;
 import org.dlcore.internal.Raw;
 
 /**
- * While it is open, the calls on its context that would compute append to a graph instead. Closed without {@link #end},
- * it is forgotten and nothing has changed.
+ * While it is open, the calls on its context that would compute append to a graph instead. Closed
+ * without {@link #end}, it is forgotten and nothing has changed.
  *
  * <pre>{@code
  * try (Capture capture = dl.capture("square")) {
@@ -50,9 +50,7 @@ public final class Capture implements AutoCloseable {
   public Tensor constant(Tensor tensor) {
     return Access.get()
         .tensor(
-            context,
-            null,
-            (ctx, self) -> Raw.dlcore_capture_constant(ctx, context.handle(tensor)));
+            context, null, (ctx, self) -> Raw.dlcore_capture_constant(ctx, context.handle(tensor)));
   }
 
   /**

@@ -13,8 +13,8 @@ import org.dlcore.nn.Module;
 import org.dlcore.optim.Optimizer;
 
 /**
- * The whole state of a training in one file, from which it goes on as if nothing had happened: what was added to it, and
- * the random numbers of its context.
+ * The whole state of a training in one file, from which it goes on as if nothing had happened: what
+ * was added to it, and the random numbers of its context.
  */
 public final class Checkpoint extends Resource {
   Checkpoint(Context dl) {
@@ -91,8 +91,7 @@ public final class Checkpoint extends Resource {
    */
   public void setText(String key, String text) {
     Access.get()
-        .status(
-            context, this, (ctx, self) -> Raw.dlcore_checkpoint_set_text(ctx, self, key, text));
+        .status(context, this, (ctx, self) -> Raw.dlcore_checkpoint_set_text(ctx, self, key, text));
   }
 
   /**
@@ -161,7 +160,6 @@ public final class Checkpoint extends Resource {
   public void load(Path path) {
     String text = path.toString();
     Access.get().status(context, this, (ctx, self) -> Raw.dlcore_checkpoint_load(ctx, self, text));
-    warn();
   }
 
   /**
@@ -178,7 +176,6 @@ public final class Checkpoint extends Resource {
                     context,
                     this,
                     (ctx, self) -> Raw.dlcore_checkpoint_read(ctx, self, function, number)));
-    warn();
   }
 
   /**
@@ -195,13 +192,5 @@ public final class Checkpoint extends Resource {
                     context,
                     this,
                     (ctx, self) -> Raw.dlcore_checkpoint_load_buffer(ctx, self, address, size)));
-    warn();
-  }
-
-  private void warn() {
-    String warning = warning();
-    if (!warning.isEmpty()) {
-      Core.warn(warning, null);
-    }
   }
 }

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A function that is captured as a graph the first time it meets inputs of some dtypes and shapes in some mode, and
- * runs as that from then on, with the same bits. What cannot be captured runs eagerly, for a reason that is logged and
- * that {@link #explain} tells.
+ * A function that is captured as a graph the first time it meets inputs of some dtypes and shapes
+ * in some mode, and runs as that from then on, with the same bits. What cannot be captured runs
+ * eagerly, for a reason that is logged and that {@link #explain} tells.
  */
 public final class Compiled implements AutoCloseable {
   /** What a compiled function does. */
@@ -97,13 +97,15 @@ public final class Compiled implements AutoCloseable {
       long nodes = program.graph.nodes();
       history.add(
           String.format(
-              "(%s): compiled, %s; %d nodes, %.1f ms", signature, why, nodes, 1e-6 * (System.nanoTime() - start)));
+              "(%s): compiled, %s; %d nodes, %.1f ms",
+              signature, why, nodes, 1e-6 * (System.nanoTime() - start)));
       return program;
     } catch (RuntimeException reason) {
       if (reason instanceof CancelledException || reason instanceof DeadlineExceededException) {
         throw reason;
       }
-      String text = "(" + signature + "): runs eagerly, it cannot be captured: " + reason.getMessage();
+      String text =
+          "(" + signature + "): runs eagerly, it cannot be captured: " + reason.getMessage();
       history.add(text);
       Core.warn("compile: " + text, null);
       return new Program(null, null, 0);

@@ -19,9 +19,9 @@ import org.dlcore.internal.Reaper;
 import org.dlcore.internal.Words;
 
 /**
- * What a context consists of. One call at a time is inside: {@link #enter} lets it in. Everything else here belongs to
- * who is inside, so that no tensor is released while a call uses it. What another thread wants meanwhile is put off to
- * the next enter, or to the reaper.
+ * What a context consists of. One call at a time is inside: {@link #enter} lets it in. Everything
+ * else here belongs to who is inside, so that no tensor is released while a call uses it. What
+ * another thread wants meanwhile is put off to the next enter, or to the reaper.
  */
 final class Core implements Reaper.Watched {
   static final System.Logger LOG = System.getLogger("org.dlcore");
@@ -41,7 +41,8 @@ final class Core implements Reaper.Watched {
   private final Set<Handle> owned = ConcurrentHashMap.newKeySet();
   private final ConcurrentLinkedQueue<Runnable> late = new ConcurrentLinkedQueue<>();
   private volatile boolean hasLate;
-  private final Object life = new Object(); // a cancellation finds the context open, or does nothing
+  private final Object life =
+      new Object(); // a cancellation finds the context open, or does nothing
   private long pointer;
 
   private Thread user; // who is or was inside, for the reaper to see whether it is interrupted
@@ -63,7 +64,9 @@ final class Core implements Reaper.Watched {
 
   // ---- Entering
 
-  /** Lets the caller in, and returns the address of the context. Always followed by {@link #exit}. */
+  /**
+   * Lets the caller in, and returns the address of the context. Always followed by {@link #exit}.
+   */
   long enter() {
     if (!state.compareAndSet(IDLE, BUSY)) {
       await();
@@ -121,7 +124,9 @@ final class Core implements Reaper.Watched {
     }
   }
 
-  /** Runs it inside, now or, while another call is, after that; never once the context is closed. */
+  /**
+   * Runs it inside, now or, while another call is, after that; never once the context is closed.
+   */
   void whenIdle(Runnable action) {
     late.add(action);
     hasLate = true;
@@ -146,7 +151,11 @@ final class Core implements Reaper.Watched {
       state.compareAndSet(BRIEFLY, IDLE); // unless it was closed
     }
     Thread inside = user;
-    if (state.get() == BUSY && entries == entriesSeen && inside != null && inside.isInterrupted() && !cancelled) {
+    if (state.get() == BUSY
+        && entries == entriesSeen
+        && inside != null
+        && inside.isInterrupted()
+        && !cancelled) {
       cancelled = true;
       cancel();
     }
@@ -161,7 +170,9 @@ final class Core implements Reaper.Watched {
     }
   }
 
-  /** A cancellation that came when the interrupted call had just ended must not hit the next one. */
+  /**
+   * A cancellation that came when the interrupted call had just ended must not hit the next one.
+   */
   private void forgetCancellation() {
     cancelled = false;
     Raw.dlcore_context_synchronize(pointer);
@@ -210,7 +221,9 @@ final class Core implements Reaper.Watched {
     return words == null ? 0 : words.count();
   }
 
-  /** Writes integers or addresses to the scratch memory, from word `at` on; returns their address. */
+  /**
+   * Writes integers or addresses to the scratch memory, from word `at` on; returns their address.
+   */
   long longs(long[] values, int count, int at) {
     reserve(at + count);
     scratch.put(at, values, 0, count);

@@ -2,8 +2,8 @@
 package org.dlcore;
 
 /**
- * An op that is written in Java. All three functions run on the thread that calls the op. What they throw is thrown by
- * that call, as the cause of a {@link DlcoreException} with the same text.
+ * An op that is written in Java. All three functions run on the thread that calls the op. What they
+ * throw is thrown by that call, as the cause of a {@link DlcoreException} with the same text.
  */
 public interface CustomOp {
   /**

@@ -10,7 +10,8 @@ import org.dlcore.internal.Raw;
 final class CustomOps {
   private CustomOps() {}
 
-  static Op register(Context dl, String name, int inputs, int outputs, int attributes, CustomOp op) {
+  static Op register(
+      Context dl, String name, int inputs, int outputs, int attributes, CustomOp op) {
     Engine engine = dl.core.engine;
     Callbacks.Op adapter =
         (which, child, call) ->
@@ -57,8 +58,7 @@ final class CustomOps {
                     dl,
                     null,
                     (ctx, self) -> {
-                      int found =
-                          Raw.dlcore_catalogue_find(ctx, Raw.DLCORE_CATALOGUE_OPS, name);
+                      int found = Raw.dlcore_catalogue_find(ctx, Raw.DLCORE_CATALOGUE_OPS, name);
                       if (found < 0) {
                         throw dl.core.failure();
                       }

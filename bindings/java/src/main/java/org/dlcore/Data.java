@@ -25,8 +25,8 @@ public final class Data {
   }
 
   /**
-   * Fashion-MNIST, from the directory that was set, or that the environment variable DLCORE_DATA names, or where
-   * Debian's package dataset-fashion-mnist puts it.
+   * Fashion-MNIST, from the directory that was set, or that the environment variable DLCORE_DATA
+   * names, or where Debian's package dataset-fashion-mnist puts it.
    *
    * @param part {@code train} or {@code test}
    * @return f32 samples [N, 784] and i64 labels [N]

@@ -2,14 +2,19 @@
 package org.dlcore;
 
 /**
- * A call failed. There is one subclass for each code; the cause is the failure that led to this one, or what a callback
- * threw.
+ * A call failed. There is one subclass for each code; the cause is the failure that led to this
+ * one, or what a callback threw.
  */
 public abstract class DlcoreException extends RuntimeException {
   private static final long serialVersionUID = 1;
 
+  /** The number of the code. */
   private final int code;
+
+  /** The name of the code. */
   private final String name;
+
+  /** The op that failed, or an empty text. */
   private final String op;
 
   DlcoreException(int code, String name, String message, String op, Throwable cause) {

@@ -12,8 +12,8 @@ import org.dlcore.internal.Raw;
 import org.dlcore.internal.Reaper;
 
 /**
- * The owner of devices, memory and threads. A process opens one, for all of its threads; each of them opens a {@link
- * Context} of its own on it.
+ * The owner of devices, memory and threads. A process opens one, for all of its threads; each of
+ * them opens a {@link Context} of its own on it.
  */
 public final class Engine implements AutoCloseable {
   static {
@@ -21,9 +21,11 @@ public final class Engine implements AutoCloseable {
   }
 
   private final Handle handle;
+  private final EngineLog log = new EngineLog();
 
   private Engine(long pointer) {
-    handle = new Handle(Handle.Kind.ENGINE, pointer, null);
+    handle = new Handle(Handle.Kind.ENGINE, pointer, log::end);
+    log.begin(handle);
     Reaper.guard(this, handle);
   }
 
@@ -131,7 +133,8 @@ public final class Engine implements AutoCloseable {
   }
 
   /**
-   * Shares an engine that another binding opened in this process, whose tensors and custom ops this one then sees.
+   * Shares an engine that another binding opened in this process, whose tensors and custom ops this
+   * one then sees.
    *
    * @param address the address of its {@code dlcore_engine}
    * @return an engine to be closed like another one; closing it ends the engine's threads
@@ -250,7 +253,22 @@ public final class Engine implements AutoCloseable {
   }
 
   /**
-   * For tests of a program's handling of {@link ResourceExhaustedException}: makes one allocation of tensor memory fail.
+   * Says which records of the engine are kept for the logger {@code org.dlcore}.
+   *
+   * @param level the least level; INFO at first
+   */
+  public void logLevel(System.Logger.Level level) {
+    long self = handle.acquire();
+    try {
+      Raw.dlcore_engine_set_log_level(self, EngineLog.number(level));
+    } finally {
+      handle.release();
+    }
+  }
+
+  /**
+   * For tests of a program's handling of {@link ResourceExhaustedException}: makes one allocation
+   * of tensor memory fail.
    *
    * @param n the n-th from now on; 0 switches it off
    */
@@ -273,11 +291,12 @@ public final class Engine implements AutoCloseable {
   }
 
   /**
-   * Ends its threads. What is still held can be read and closed; whatever else it is asked for fails. Closing it again
-   * does nothing.
+   * Ends its threads. What is still held can be read and closed; whatever else it is asked for
+   * fails. Closing it again does nothing.
    */
   @Override
   public void close() {
+    log.look();
     handle.close();
   }
 }

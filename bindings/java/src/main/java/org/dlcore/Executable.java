@@ -7,7 +7,9 @@ import org.dlcore.internal.Access;
 import org.dlcore.internal.Handle;
 import org.dlcore.internal.Raw;
 
-/** A graph that was made executable. Any number of threads may run it, each on a context of its own. */
+/**
+ * A graph that was made executable. Any number of threads may run it, each on a context of its own.
+ */
 public final class Executable extends Resource {
   Executable(Context dl, long made) {
     super(dl, dl.core.own(Handle.Kind.EXECUTABLE, made));
@@ -25,8 +27,8 @@ public final class Executable extends Resource {
   }
 
   /**
-   * Runs it: reads its variables, computes, and then updates its variables, all together. The bits are those of the
-   * calls that it was captured from.
+   * Runs it: reads its variables, computes, and then updates its variables, all together. The bits
+   * are those of the calls that it was captured from.
    *
    * @param dl the context to run on
    * @param outputs how many results the graph has
@@ -47,7 +49,8 @@ public final class Executable extends Resource {
               }
               long operands = core.longs(handles, handles.length, 0);
               long made = operands + 8L * inputs.length;
-              if (Raw.dlcore_executable_run(ctx, self, operands, inputs.length, made, outputs) != 0) {
+              if (Raw.dlcore_executable_run(ctx, self, operands, inputs.length, made, outputs)
+                  != 0) {
                 throw core.failure();
               }
               for (int i = 0; i < outputs; i++) {

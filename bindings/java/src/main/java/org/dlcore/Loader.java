@@ -8,8 +8,8 @@ import org.dlcore.internal.Handle;
 import org.dlcore.internal.Raw;
 
 /**
- * Batches of samples, epoch after epoch. A loop over it takes up where it stands and ends with the epoch. Each turn is a
- * scope: what it made goes back when the next one starts.
+ * Batches of samples, epoch after epoch. A loop over it takes up where it stands and ends with the
+ * epoch. Each turn is a scope: what it made goes back when the next one starts.
  */
 public final class Loader implements Iterable<Batch>, AutoCloseable {
   private final Dataset data;

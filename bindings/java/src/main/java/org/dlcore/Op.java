@@ -6,8 +6,8 @@ import java.util.List;
 import org.dlcore.internal.Words;
 
 /**
- * An op by its name: one of the catalogue, or a custom one, whatever language registered it. Ops of the catalogue are
- * methods of {@link Context} and {@link Tensor}, too.
+ * An op by its name: one of the catalogue, or a custom one, whatever language registered it. Ops of
+ * the catalogue are methods of {@link Context} and {@link Tensor}, too.
  */
 public final class Op {
   private final Context context;

@@ -43,7 +43,8 @@ public final class OpCall {
    * An input.
    *
    * @param index counted from 0
-   * @return the tensor, or null for a wrong index; in infer only its dtype and shape may be looked at
+   * @return the tensor, or null for a wrong index; in infer only its dtype and shape may be looked
+   *     at
    */
   public Tensor input(int index) {
     return CallbackContext.borrow(context, Raw.dlcore_op_call_input(live(), index));
@@ -103,7 +104,11 @@ public final class OpCall {
             null,
             (ctx, self) ->
                 Raw.dlcore_op_call_set_output_type(
-                    live(), index, dtype.number(), context.core.longs(shape, shape.length, 0), shape.length));
+                    live(),
+                    index,
+                    dtype.number(),
+                    context.core.longs(shape, shape.length, 0),
+                    shape.length));
   }
 
   /**

@@ -6,7 +6,8 @@ import java.util.Iterator;
 import java.util.Locale;
 
 /**
- * A loop over a loader that shows how far it is: a bar that moves on a terminal, a line at the end elsewhere.
+ * A loop over a loader that shows how far it is: a bar that moves on a terminal, a line at the end
+ * elsewhere.
  *
  * <pre>{@code
  * for (Batch b : Progress.of(train, "epoch 1")) { ... }
@@ -115,6 +116,11 @@ public final class Progress implements Iterable<Batch> {
     out.printf(
         Locale.ROOT,
         "%s%s  %d samples  %s  %.1f s%s%n",
-        live ? "\r" : "", title, seen, note, 1e-9 * (System.nanoTime() - start), live ? "\u001b[K" : "");
+        live ? "\r" : "",
+        title,
+        seen,
+        note,
+        1e-9 * (System.nanoTime() - start),
+        live ? "\u001b[K" : "");
   }
 }

@@ -97,7 +97,12 @@ final class Reading {
 
   private static InvalidArgumentException refuse(String type, Tensor x, String expected) {
     return new InvalidArgumentException(
-        "read: elements do not fit " + type + ": dtype is " + x.dtype() + ", expected " + expected
+        "read: elements do not fit "
+            + type
+            + ": dtype is "
+            + x.dtype()
+            + ", expected "
+            + expected
             + "; convert with astype");
   }
 
@@ -129,7 +134,8 @@ final class Reading {
     return target;
   }
 
-  private static int read(long ctx, long handle, int dtype, long address, long bytes, Object target) {
+  private static int read(
+      long ctx, long handle, int dtype, long address, long bytes, Object target) {
     int status = Raw.dlcore_tensor_read(ctx, handle, dtype, address, bytes);
     if (status == 0) {
       Memory.load(target, address);

@@ -6,8 +6,9 @@ import org.dlcore.internal.Library;
 import org.dlcore.internal.Reaper;
 
 /**
- * An object of the engine other than a tensor. It is closed by the program, with the context that made it, or at last
- * when the collector finds it. Any thread may close it, also while a call uses it: that call still ends well.
+ * An object of the engine other than a tensor. It is closed by the program, with the context that
+ * made it, or at last when the collector finds it. Any thread may close it, also while a call uses
+ * it: that call still ends well.
  */
 public abstract class Resource implements AutoCloseable {
   static {

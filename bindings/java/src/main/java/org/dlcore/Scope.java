@@ -6,8 +6,8 @@ import org.dlcore.internal.Memory;
 import org.dlcore.internal.Raw;
 
 /**
- * Owns the tensors that are made on its context while it is the innermost one, and gives them back, all together, when
- * it is closed.
+ * Owns the tensors that are made on its context while it is the innermost one, and gives them back,
+ * all together, when it is closed.
  *
  * <pre>{@code
  * try (var scope = dl.scope()) {
@@ -121,7 +121,8 @@ public final class Scope implements AutoCloseable {
     }
     count = 0;
     if (handles.length <= 256) {
-      Raw.dlcore_tensor_release_many(context.core.longs(handles, handles.length, 0), handles.length);
+      Raw.dlcore_tensor_release_many(
+          context.core.longs(handles, handles.length, 0), handles.length);
       return;
     }
     try (Memory memory = Memory.of(handles)) {

@@ -5,14 +5,15 @@ import java.nio.Buffer;
 import java.util.Arrays;
 import org.dlcore.internal.Access;
 import org.dlcore.internal.Library;
+import org.dlcore.internal.Memory;
 import org.dlcore.internal.Raw;
 import org.dlcore.internal.Text;
 
 /**
  * An immutable array of one dtype. Ops on it run on its context.
  *
- * <p>A tensor that is made while a {@link Scope} is open belongs to it. Any other one is to be closed, or goes back
- * when its context is closed, or at last when the collector finds it.
+ * <p>A tensor that is made while a {@link Scope} is open belongs to it. Any other one is to be
+ * closed, or goes back when its context is closed, or at last when the collector finds it.
  */
 public final class Tensor extends TensorOps implements AutoCloseable {
   /** What stands for an absent operand. */
@@ -76,8 +77,11 @@ public final class Tensor extends TensorOps implements AutoCloseable {
    * @return this tensor's values there
    */
   public Tensor to(String device) {
-    return Access.get().tensor(
-        context, null, (ctx, self) -> Raw.dlcore_tensor_to_device(ctx, context.handle(this), device));
+    return Access.get()
+        .tensor(
+            context,
+            null,
+            (ctx, self) -> Raw.dlcore_tensor_to_device(ctx, context.handle(this), device));
   }
 
   /** Gives it back; closing it again does nothing. */
@@ -92,7 +96,7 @@ public final class Tensor extends TensorOps implements AutoCloseable {
    * @return true once it, its scope or its context is closed
    */
   public boolean isClosed() {
-    return handle == 0;
+    return handle == 0 || context.core.isClosed();
   }
 
   // ---- What it is
@@ -251,7 +255,9 @@ public final class Tensor extends TensorOps implements AutoCloseable {
   private Tensor single(String what) {
     if (count() != 1) {
       throw new InvalidArgumentException(
-          what + ": there is not one element: the shape is " + Arrays.toString(shape())
+          what
+              + ": there is not one element: the shape is "
+              + Arrays.toString(shape())
               + ", expected one element");
     }
     return this;
@@ -312,8 +318,8 @@ public final class Tensor extends TensorOps implements AutoCloseable {
   }
 
   /**
-   * Copies all elements, in row-major order, to between the position and the limit of a buffer, in its byte order. The
-   * position stays where it is.
+   * Copies all elements, in row-major order, to between the position and the limit of a buffer, in
+   * its byte order. The position stays where it is.
    *
    * @param target a buffer with exactly that room: of bytes, or of this dtype's elements
    */
@@ -321,11 +327,36 @@ public final class Tensor extends TensorOps implements AutoCloseable {
     Reading.into(this, target);
   }
 
+  /**
+   * The elements for another library of this process, by DLPack.
+   *
+   * @param copy true gives it elements of its own, which may be written to; false shares them,
+   *     read-only
+   * @return the address of a DLManagedTensorVersioned, which whoever takes it gives back by its
+   *     deleter
+   */
+  public long toDlpack(boolean copy) {
+    int flags = copy ? Raw.DLCORE_DLPACK_COPY : 0;
+    try (Memory result = Memory.of(0)) {
+      Access.get()
+          .status(
+              context,
+              null,
+              (ctx, self) ->
+                  Raw.dlcore_tensor_to_dlpack(ctx, context.handle(this), flags, result.address()));
+      return result.longs()[0];
+    }
+  }
+
   // ---- Gradients
 
-  /** Adds the gradients of this one element to those of the variables it depends on, and frees the history. */
+  /**
+   * Adds the gradients of this one element to those of the variables it depends on, and frees the
+   * history.
+   */
   public void backward() {
-    Access.get().status(context, null, (ctx, self) -> Raw.dlcore_backward(ctx, context.handle(this)));
+    Access.get()
+        .status(context, null, (ctx, self) -> Raw.dlcore_backward(ctx, context.handle(this)));
   }
 
   /**
@@ -334,8 +365,8 @@ public final class Tensor extends TensorOps implements AutoCloseable {
    * @return the leaf
    */
   public Tensor watch() {
-    return Access.get().tensor(
-        context, null, (ctx, self) -> Raw.dlcore_autograd_watch(ctx, context.handle(this)));
+    return Access.get()
+        .tensor(context, null, (ctx, self) -> Raw.dlcore_autograd_watch(ctx, context.handle(this)));
   }
 
   /**
@@ -345,22 +376,24 @@ public final class Tensor extends TensorOps implements AutoCloseable {
    */
   @Override
   public String toString() {
-    if (handle == 0 || context.core.isClosed()) {
+    if (isClosed()) {
       return "Tensor(closed)";
     }
     String[] text = new String[1];
-    Access.get().value(
-        context,
-        null,
-        (ctx, self) -> {
-          long handle = context.handle(this);
-          text[0] =
-              Text.read((buffer, size) -> Raw.dlcore_tensor_to_string(ctx, handle, buffer, size));
-          if (text[0] == null) {
-            throw context.core.failure();
-          }
-          return 0;
-        });
+    Access.get()
+        .value(
+            context,
+            null,
+            (ctx, self) -> {
+              long handle = context.handle(this);
+              text[0] =
+                  Text.read(
+                      (buffer, size) -> Raw.dlcore_tensor_to_string(ctx, handle, buffer, size));
+              if (text[0] == null) {
+                throw context.core.failure();
+              }
+              return 0;
+            });
     return text[0];
   }
 }

@@ -2,7 +2,6 @@
 package org.dlcore;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import org.dlcore.internal.Access;
 import org.dlcore.internal.Layout;
 import org.dlcore.internal.Raw;
@@ -31,25 +30,26 @@ final class TensorInfo {
     contiguous = record.get(Layout.TensorDescription.IS_CONTIGUOUS) != 0;
     requiresGrad = record.get(Layout.TensorDescription.REQUIRES_GRAD) != 0;
     symbolic = record.get(Layout.TensorDescription.IS_SYMBOLIC) != 0;
-    device = text(record, Layout.TensorDescription.DEVICE);
+    device = EngineLog.text(record, Layout.TensorDescription.DEVICE);
   }
 
   static TensorInfo of(Tensor tensor) {
     Context dl = tensor.context;
     TensorInfo[] info = new TensorInfo[1];
-    Access.get().value(
-        dl,
-        null,
-        (ctx, self) -> {
-          long handle = dl.handle(tensor);
-          ByteBuffer record = dl.core.bytes(Layout.TensorDescription.SIZE);
-          record.putInt(Layout.TensorDescription.STRUCT_SIZE, Layout.TensorDescription.SIZE);
-          if (Raw.dlcore_tensor_describe(ctx, handle, dl.core.reserve(0)) != 0) {
-            throw dl.core.failure();
-          }
-          info[0] = new TensorInfo(record);
-          return 0;
-        });
+    Access.get()
+        .value(
+            dl,
+            null,
+            (ctx, self) -> {
+              long handle = dl.handle(tensor);
+              ByteBuffer record = dl.core.bytes(Layout.TensorDescription.SIZE);
+              record.putInt(Layout.TensorDescription.STRUCT_SIZE, Layout.TensorDescription.SIZE);
+              if (Raw.dlcore_tensor_describe(ctx, handle, dl.core.reserve(0)) != 0) {
+                throw dl.core.failure();
+              }
+              info[0] = new TensorInfo(record);
+              return 0;
+            });
     return info[0];
   }
 
@@ -59,15 +59,5 @@ final class TensorInfo {
       values[i] = record.getLong(offset + 8 * i);
     }
     return values;
-  }
-
-  private static String text(ByteBuffer record, int offset) {
-    int end = offset;
-    while (record.get(end) != 0) {
-      end++;
-    }
-    byte[] bytes = new byte[end - offset];
-    record.get(offset, bytes);
-    return new String(bytes, StandardCharsets.UTF_8);
   }
 }

@@ -5,8 +5,8 @@ import org.dlcore.internal.Native;
 import org.dlcore.internal.Reaper;
 
 /**
- * The tensors of a context that no scope owns: a list of phantom references, so that what a program forgets is given
- * back once the collector has found it.
+ * The tensors of a context that no scope owns: a list of phantom references, so that what a program
+ * forgets is given back once the collector has found it.
  */
 final class TensorNet {
   /** So many tensors outside of scopes look like a program that relies on the collector. */
@@ -94,11 +94,17 @@ final class TensorNet {
     warned = true;
     String line =
         StackWalker.getInstance()
-            .walk(frames -> frames.filter(f -> !f.getClassName().startsWith("org.dlcore.")).findFirst())
+            .walk(
+                frames ->
+                    frames.filter(f -> !f.getClassName().startsWith("org.dlcore.")).findFirst())
             .map(Object::toString)
             .orElse("an unknown line");
     Core.warn(
-        "more than " + MANY + " live tensors outside of scopes, the last one made at " + line
-            + "; open a scope around what makes them, or close them", null);
+        "more than "
+            + MANY
+            + " live tensors outside of scopes, the last one made at "
+            + line
+            + "; open a scope around what makes them, or close them",
+        null);
   }
 }

@@ -20,7 +20,10 @@ final class Transforms {
       Context dl, List<Tensor> outputs, List<Tensor> wrt, List<Tensor> seeds, GradOptions options) {
     if (seeds != null && seeds.size() != outputs.size()) {
       throw new InvalidArgumentException(
-          "grad: each output has a seed: seeds are " + seeds.size() + ", expected " + outputs.size());
+          "grad: each output has a seed: seeds are "
+              + seeds.size()
+              + ", expected "
+              + outputs.size());
     }
     List<Tensor> gradients = new ArrayList<>();
     Access.get()
@@ -65,7 +68,8 @@ final class Transforms {
     return handles;
   }
 
-  static Derivative vjp(FunctionN function, List<Tensor> inputs, Tensor seed, boolean differentiable) {
+  static Derivative vjp(
+      FunctionN function, List<Tensor> inputs, Tensor seed, boolean differentiable) {
     Context dl = inputs.get(0).context;
     List<Tensor> leaves = new ArrayList<>();
     for (Tensor input : inputs) {
@@ -109,7 +113,10 @@ final class Transforms {
   static Derivative jvp(FunctionN function, List<Tensor> inputs, List<Tensor> tangents) {
     if (inputs.size() != tangents.size()) {
       throw new InvalidArgumentException(
-          "jvp: each input has a tangent: tangents are " + tangents.size() + ", expected " + inputs.size());
+          "jvp: each input has a tangent: tangents are "
+              + tangents.size()
+              + ", expected "
+              + inputs.size());
     }
     Context dl = inputs.get(0).context;
     try (Level level = new Level(dl, (ctx, self) -> Raw.dlcore_jvp_open(ctx))) {
@@ -119,8 +126,7 @@ final class Transforms {
         Tensor tangent = tangents.get(i);
         lifted.add(
             level.tensor(
-                (ctx, at) ->
-                    Raw.dlcore_jvp_lift(ctx, at, dl.handle(primal), dl.handle(tangent))));
+                (ctx, at) -> Raw.dlcore_jvp_lift(ctx, at, dl.handle(primal), dl.handle(tangent))));
       }
       Tensor result = function.apply(lifted);
       return new Derivative(
@@ -155,7 +161,10 @@ final class Transforms {
           at -> vjp(inputs -> function.apply(inputs.get(0)), at, null, false).derivatives().get(0);
       Tensor rows =
           vmap(
-              unit -> jvp(gradient, List.of(x), List.of(unit.get(0).reshape(shape))).derivatives().get(0),
+              unit ->
+                  jvp(gradient, List.of(x), List.of(unit.get(0).reshape(shape)))
+                      .derivatives()
+                      .get(0),
               0,
               List.of(units));
       long[] twice = Arrays.copyOf(shape, 2 * shape.length);
@@ -171,7 +180,9 @@ final class Transforms {
     long number =
         Callbacks.register(
             (Callbacks.Function)
-                (child, given) -> CallbackContext.run(dl.core.engine, child, context -> apply(function, context, given)));
+                (child, given) ->
+                    CallbackContext.run(
+                        dl.core.engine, child, context -> apply(function, context, given)));
     try {
       Access.get()
           .status(

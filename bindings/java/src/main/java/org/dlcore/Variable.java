@@ -5,7 +5,10 @@ import org.dlcore.internal.Access;
 import org.dlcore.internal.Handle;
 import org.dlcore.internal.Raw;
 
-/** A named cell that holds a tensor: a parameter, a running statistic, a learning rate. Its shape never changes. */
+/**
+ * A named cell that holds a tensor: a parameter, a running statistic, a learning rate. Its shape
+ * never changes.
+ */
 public final class Variable extends Resource {
   private Variable(Context context, Handle handle) {
     super(context, handle);
@@ -103,8 +106,7 @@ public final class Variable extends Resource {
   public void assign(Tensor value) {
     Context dl = value.context;
     Access.get()
-        .status(
-            dl, this, (ctx, self) -> Raw.dlcore_variable_assign(ctx, self, dl.handle(value)));
+        .status(dl, this, (ctx, self) -> Raw.dlcore_variable_assign(ctx, self, dl.handle(value)));
   }
 
   /**

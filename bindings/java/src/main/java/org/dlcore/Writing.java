@@ -27,7 +27,9 @@ final class Writing {
     if (array instanceof Buffer buffer) {
       return tensor(dl, dtype, buffer, shape);
     }
-    if (array == null || !array.getClass().isArray() || !array.getClass().getComponentType().isPrimitive()) {
+    if (array == null
+        || !array.getClass().isArray()
+        || !array.getClass().getComponentType().isPrimitive()) {
       throw new InvalidArgumentException(
           "tensor: elements come in an array of a primitive type or in a buffer: got "
               + (array == null ? "null" : array.getClass().getTypeName()));
@@ -35,8 +37,12 @@ final class Writing {
     int unit = elementBytes(array);
     if (array instanceof char[] || unit != dtype.bytes() && !(array instanceof byte[])) {
       throw new InvalidArgumentException(
-          "tensor: elements have another size: the array is a " + array.getClass().getSimpleName()
-              + ", expected one of " + dtype.bytes() + " bytes each, for " + dtype);
+          "tensor: elements have another size: the array is a "
+              + array.getClass().getSimpleName()
+              + ", expected one of "
+              + dtype.bytes()
+              + " bytes each, for "
+              + dtype);
     }
     return tensor(dl, dtype, array, shape);
   }
@@ -59,17 +65,25 @@ final class Writing {
     }
   }
 
-  static Tensor strided(Context dl, DType dtype, Object array, long[] shape, long[] strides, long offset) {
+  static Tensor strided(
+      Context dl, DType dtype, Object array, long[] shape, long[] strides, long offset) {
     int count = Array.getLength(array);
     int unit = elementBytes(array);
     if (unit != dtype.bytes()) {
       throw new InvalidArgumentException(
-          "strided: elements have another size: the array is a " + array.getClass().getSimpleName()
-              + ", expected one of " + dtype.bytes() + " bytes each, for " + dtype);
+          "strided: elements have another size: the array is a "
+              + array.getClass().getSimpleName()
+              + ", expected one of "
+              + dtype.bytes()
+              + " bytes each, for "
+              + dtype);
     }
     if (shape.length != strides.length) {
       throw new InvalidArgumentException(
-          "strided: each axis has a stride: strides are " + strides.length + ", expected " + shape.length);
+          "strided: each axis has a stride: strides are "
+              + strides.length
+              + ", expected "
+              + shape.length);
     }
     try (Memory memory = new Memory((long) count * unit)) {
       Memory.store(array, 0, count, memory.address());
@@ -82,7 +96,14 @@ final class Writing {
                 dl.core.longs(shape, shape.length, 0);
                 long steps = dl.core.longs(strides, strides.length, shape.length);
                 return Raw.dlcore_tensor_create_strided(
-                    ctx, dtype.number(), dims, steps, shape.length, memory.address(), count, offset);
+                    ctx,
+                    dtype.number(),
+                    dims,
+                    steps,
+                    shape.length,
+                    memory.address(),
+                    count,
+                    offset);
               });
     }
   }
@@ -94,7 +115,12 @@ final class Writing {
             null,
             (ctx, self) ->
                 Raw.dlcore_tensor_create(
-                    ctx, dtype.number(), dl.core.longs(shape, shape.length, 0), shape.length, address, bytes));
+                    ctx,
+                    dtype.number(),
+                    dl.core.longs(shape, shape.length, 0),
+                    shape.length,
+                    address,
+                    bytes));
   }
 
   private static int elementBytes(Object array) {

@@ -111,6 +111,32 @@ public final class Layout {
     public static final int MEMORY_LIMIT = 112;
   }
 
+  /** dlcore_log_record. */
+  public static final class LogRecord {
+    private LogRecord() {}
+
+    /** Bytes of the struct. */
+    public static final int SIZE = 512;
+
+    /** struct_size. */
+    public static final int STRUCT_SIZE = 0;
+
+    /** DLCORE_LOG_*. */
+    public static final int LEVEL = 4;
+
+    /** nanoseconds since 1970-01-01 UTC. */
+    public static final int TIME = 8;
+
+    /** records that were dropped just before this one. */
+    public static final int LOST = 16;
+
+    /** who speaks: "checkpoint", "cpu", the name of a plug-in or of a binding. */
+    public static final int SOURCE = 24;
+
+    /** UTF-8, one line, cut between characters when it is longer. */
+    public static final int MESSAGE = 56;
+  }
+
   /** dlcore_tensor_description. */
   public static final class TensorDescription {
     private TensorDescription() {}

@@ -55,9 +55,31 @@ public abstract class Access {
   /** A handle that is closed with the context at the latest. */
   public abstract Handle own(Context dl, Handle.Kind kind, long made);
 
-  /** Runs a call that returns an object, with the addresses of resources that are not closed meanwhile. */
+  /**
+   * Runs a call that returns an object, with the addresses of resources that are not closed
+   * meanwhile.
+   */
   public abstract long withHandles(Context dl, List<? extends Resource> resources, ArrayCall call);
 
   /** Within a call: something with the addresses of resources that are not closed meanwhile. */
   public abstract long inside(List<? extends Resource> resources, Inner call);
+
+  /** What a custom module computes. */
+  public interface Forward {
+    Tensor run(Tensor x) throws Exception;
+  }
+
+  /**
+   * Runs a module's forward for a callback. Where `module` is not the one that was made but a
+   * snapshot, its children and variables stand in for the given ones.
+   */
+  public abstract void forward(
+      Context dl,
+      long child,
+      long module,
+      long call,
+      List<? extends Resource> children,
+      List<Variable> variables,
+      Forward function)
+      throws Exception;
 }

@@ -7,13 +7,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Where calls from C into Java arrive. C has one function for each kind and knows the Java object by a number. An
- * exception never passes through C: it is kept for its thread, and is the cause of what the failed call throws.
+ * Where calls from C into Java arrive. C has one function for each kind and knows the Java object
+ * by a number. An exception never passes through C: it is kept for its thread, and is the cause of
+ * what the failed call throws.
  */
 public final class Callbacks {
-  /** What a custom op, or a function under a check, does. Numbers of the C functions: 0 to 2, and 5. */
+  /** What a custom op does: {@link #INFER}, {@link #FORWARD} or {@link #BACKWARD}. */
   public interface Op {
     void run(int which, long child, long call) throws Exception;
+  }
+
+  /** What a custom module does. */
+  public interface Module {
+    void run(long child, long module, long call) throws Exception;
   }
 
   /** Makes one tensor of others. */
@@ -34,6 +40,7 @@ public final class Callbacks {
   public static final int READ = 4;
   public static final int FUNCTION = 5;
   public static final int DESTROY = 6;
+  public static final int MODULE = 7;
 
   private static final int UNKNOWN = 2;
   private static final int CHUNK = 1 << 30;
@@ -79,8 +86,10 @@ public final class Callbacks {
   private static int keep(Throwable thrown, long context) {
     int code = keep(thrown);
     String message = thrown.getMessage();
-    String type = thrown instanceof org.dlcore.DlcoreException ? "" : thrown.getClass().getName() + ": ";
-    Raw.dlcore_context_set_error(context, code, (type + (message == null ? "" : message)).replace('\0', '?'));
+    String type =
+        thrown instanceof org.dlcore.DlcoreException ? "" : thrown.getClass().getName() + ": ";
+    Raw.dlcore_context_set_error(
+        context, code, (type + (message == null ? "" : message)).replace('\0', '?'));
     return code;
   }
 
@@ -89,6 +98,15 @@ public final class Callbacks {
   static int op(long number, int which, long child, long call) {
     try {
       ((Op) OBJECTS.get(number)).run(which, child, call);
+      return 0;
+    } catch (Throwable thrown) {
+      return keep(thrown, child);
+    }
+  }
+
+  static int module(long number, long child, long module, long call) {
+    try {
+      ((Module) OBJECTS.get(number)).run(child, module, call);
       return 0;
     } catch (Throwable thrown) {
       return keep(thrown, child);
@@ -108,7 +126,8 @@ public final class Callbacks {
   static int write(long number, long data, long size) {
     try {
       for (long at = 0; at < size; at += CHUNK) {
-        ((Stream) OBJECTS.get(number)).move(Memory.view(data + at, Math.min(CHUNK, size - at)).asReadOnlyBuffer());
+        ((Stream) OBJECTS.get(number))
+            .move(Memory.view(data + at, Math.min(CHUNK, size - at)).asReadOnlyBuffer());
       }
       return 0;
     } catch (Throwable thrown) {

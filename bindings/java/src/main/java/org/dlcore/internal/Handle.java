@@ -5,8 +5,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.dlcore.FailedPreconditionException;
 
 /**
- * One reference to an object of the engine that any thread may use and close: it is given back when it is
- * closed and no call uses it any more.
+ * One reference to an object of the engine that any thread may use and close: it is given back when
+ * it is closed and no call uses it any more.
  */
 public final class Handle {
   /** What it refers to. */

@@ -15,9 +15,9 @@ import java.util.Locale;
  * Finds and loads the native libraries: those in the folder that the system property {@code
  * dlcore.library.path} names, or else those of this jar.
  *
- * <p>The jar's are unpacked to the user's cache, once for each content: the folder is named by a hash that the
- * build wrote beside the libraries. It is filled under another name and then renamed, so that any number of
- * processes may start at the same time.
+ * <p>The jar's are unpacked to the user's cache, once for each content: the folder is named by a
+ * hash that the build wrote beside the libraries. It is filled under another name and then renamed,
+ * so that any number of processes may start at the same time.
  */
 public final class Library {
   private static final String ENGINE = "libdlcore.so.1";
@@ -37,7 +37,8 @@ public final class Library {
         // The loader takes the engine from beside the glue, unless the process has it already.
         System.load(folder().resolve(GLUE).toString());
       } catch (IOException error) {
-        throw new UncheckedIOException("dlcore: its native libraries cannot be unpacked: " + error.getMessage(), error);
+        throw new UncheckedIOException(
+            "dlcore: its native libraries cannot be unpacked: " + error.getMessage(), error);
       }
     }
 
@@ -54,19 +55,38 @@ public final class Library {
     Path cache = cache();
     Path folder = cache.resolve(hash);
     if (!Files.isDirectory(folder)) {
+      try {
+        Files.createDirectories(cache);
+      } catch (IOException error) {
+        return temporary(resources); // nothing can be kept for the next process
+      }
       unpack(resources, cache, folder);
     }
     return folder;
   }
 
+  /** A folder for this process only. */
+  private static Path temporary(String resources) throws IOException {
+    Path folder = Files.createTempDirectory("dlcore-");
+    folder.toFile().deleteOnExit(); // the last of the three, which go in reverse order
+    for (String name : new String[] {ENGINE, GLUE}) {
+      copy(resources, name, folder);
+      folder.resolve(name).toFile().deleteOnExit();
+    }
+    return folder;
+  }
+
+  private static void copy(String resources, String name, Path folder) throws IOException {
+    try (InputStream stream = open(resources + name)) {
+      Files.copy(stream, folder.resolve(name));
+    }
+  }
+
   private static void unpack(String resources, Path cache, Path folder) throws IOException {
-    Files.createDirectories(cache);
     Path unfinished = Files.createTempDirectory(cache, "unfinished-");
     try {
       for (String name : new String[] {ENGINE, GLUE}) {
-        try (InputStream stream = open(resources + name)) {
-          Files.copy(stream, unfinished.resolve(name));
-        }
+        copy(resources, name, unfinished);
       }
       Files.move(unfinished, folder, StandardCopyOption.ATOMIC_MOVE);
     } catch (FileSystemException error) {
@@ -108,8 +128,12 @@ public final class Library {
     InputStream stream = Library.class.getResourceAsStream(resource);
     if (stream == null) {
       throw new IOException(
-          resource + " is not in the jar; the system property dlcore.library.path can name a folder with "
-              + ENGINE + " and " + GLUE);
+          resource
+              + " is not in the jar; the system property dlcore.library.path can name a folder with"
+              + " "
+              + ENGINE
+              + " and "
+              + GLUE);
     }
     return stream;
   }

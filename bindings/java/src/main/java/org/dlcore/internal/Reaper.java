@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The net below what programs forget to close, and the thread that does what cannot be done at once: it gives
- * back what the collector found unreachable, and looks after contexts.
+ * The net below what programs forget to close, and the thread that does what cannot be done at
+ * once: it gives back what the collector found unreachable, and looks after contexts.
  */
 public final class Reaper {
   /** Something that has to be looked at again and again. */

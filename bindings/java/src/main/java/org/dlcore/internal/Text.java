@@ -26,7 +26,8 @@ public final class Text {
       bytes.get(terminated, 0, bytes.remaining());
       return terminated;
     } catch (CharacterCodingException error) {
-      throw new InvalidArgumentException("text: half of a surrogate pair stands alone in '" + text + "'");
+      throw new InvalidArgumentException(
+          "text: half of a surrogate pair stands alone in '" + text + "'");
     }
   }
 

@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.dlcore.DType;
+import org.dlcore.InvalidArgumentException;
 
 /** Packed attributes, as the C API describes them. */
 public final class Words {
@@ -57,12 +58,20 @@ public final class Words {
     return this;
   }
 
+  private static void require(Object value) {
+    if (value == null) {
+      throw new InvalidArgumentException("op: an attribute that has to be given is null");
+    }
+  }
+
   public Words dtype(DType value) {
+    require(value);
     put(value.number());
     return this;
   }
 
   public Words string(String value) {
+    require(value);
     byte[] bytes = value.getBytes(StandardCharsets.UTF_8);
     put(bytes.length);
     ByteBuffer padded = ByteBuffer.wrap(Arrays.copyOf(bytes, (bytes.length + 7) / 8 * 8));
@@ -75,10 +84,12 @@ public final class Words {
 
   /** One of the named values that an attribute can have. */
   public Words choice(Object value) {
+    require(value);
     return string(value.toString());
   }
 
   public Words integers(long[] values) {
+    require(values);
     put(values.length);
     for (long value : values) {
       put(value);
@@ -88,6 +99,7 @@ public final class Words {
 
   /** Sizes, which are integers here and not symbols. */
   public Words dims(long[] values) {
+    require(values);
     put(values.length);
     for (long value : values) {
       put(0);

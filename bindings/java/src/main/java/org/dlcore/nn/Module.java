@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.dlcore.Context;
 import org.dlcore.Resource;
@@ -23,7 +24,8 @@ import org.dlcore.internal.Words;
 public class Module extends Resource {
   static final Module[] NONE = {};
 
-  private Module(Context dl, long made) {
+  /** Takes over a reference. */
+  Module(Context dl, long made) {
     super(dl, Access.get().own(dl, Handle.Kind.MODULE, made));
   }
 
@@ -36,7 +38,7 @@ public class Module extends Resource {
     Access access = Access.get();
     return access.withHandles(
         dl,
-        List.of(children),
+        Arrays.asList(children),
         (ctx, handles) -> {
           try (Memory packed = words == null ? Memory.of() : words.memory()) {
             int count = words == null ? 0 : words.count();
@@ -56,9 +58,7 @@ public class Module extends Resource {
     Context dl = x.context();
     return Access.get()
         .tensor(
-            dl,
-            this,
-            (ctx, self) -> Raw.dlcore_module_call(ctx, self, Access.get().handle(dl, x)));
+            dl, this, (ctx, self) -> Raw.dlcore_module_call(ctx, self, Access.get().handle(dl, x)));
   }
 
   /**
@@ -169,8 +169,8 @@ public class Module extends Resource {
   }
 
   /**
-   * A module that answers for ever as this one would now in use, while training goes on. Nothing is copied. Any number
-   * of threads may use it, each on a context of its own.
+   * A module that answers for ever as this one would now in use, while training goes on. Nothing is
+   * copied. Any number of threads may use it, each on a context of its own.
    *
    * @return the snapshot
    */

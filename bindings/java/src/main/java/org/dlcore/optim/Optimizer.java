@@ -18,7 +18,8 @@ import org.dlcore.internal.Words;
 public abstract class Optimizer extends Resource {
   /** Optimizer number `optimizer` of the catalogue. */
   Optimizer(Context dl, int optimizer, List<Variable> parameters, Words words) {
-    super(dl, Access.get().own(dl, Handle.Kind.OPTIMIZER, create(dl, optimizer, parameters, words)));
+    super(
+        dl, Access.get().own(dl, Handle.Kind.OPTIMIZER, create(dl, optimizer, parameters, words)));
     if (!(parameters instanceof ModuleParameters)) {
       addGroup(parameters, words);
     }
@@ -51,7 +52,12 @@ public abstract class Optimizer extends Resource {
                         handles -> {
                           try (Memory packed = words.memory()) {
                             return Raw.dlcore_optimizer_add_group(
-                                ctx, self, handles, parameters.size(), packed.address(), words.count());
+                                ctx,
+                                self,
+                                handles,
+                                parameters.size(),
+                                packed.address(),
+                                words.count());
                           }
                         }));
   }
