@@ -68,7 +68,8 @@ record Case(Catalogue catalogue, Corpus.Family family, JsonObject json) {
   Elements seed() {
     Elements stored = family.array(gradients().get("seed"));
     long[] shape = Corpus.shape(output(0).get("shape"));
-    return Elements.rounded(Corpus.dtype(output(0).get("dtype")), shape, stored.count(), stored::real);
+    return Elements.rounded(
+        Corpus.dtype(output(0).get("dtype")), shape, stored.count(), stored::real);
   }
 
   List<Tensor> inputs(Context dl) {
@@ -95,7 +96,10 @@ record Case(Catalogue catalogue, Corpus.Family family, JsonObject json) {
     for (JsonElement item : record.getAsJsonArray("view")) {
       JsonArray step = item.getAsJsonArray();
       tensor =
-          catalogue.call(dl, step.get(0).getAsString(), List.of(tensor), step.get(1).getAsJsonObject(), 1).get(0);
+          catalogue
+              .call(
+                  dl, step.get(0).getAsString(), List.of(tensor), step.get(1).getAsJsonObject(), 1)
+              .get(0);
     }
     requireView(tensor, record);
     return tensor;
@@ -111,8 +115,12 @@ record Case(Catalogue catalogue, Corpus.Family family, JsonObject json) {
     }
     if (!same) {
       throw new Failure(
-          "input: view has shape " + Arrays.toString(tensor.shape()) + " and strides "
-              + Arrays.toString(tensor.strides()) + ", expected " + record);
+          "input: view has shape "
+              + Arrays.toString(tensor.shape())
+              + " and strides "
+              + Arrays.toString(tensor.strides())
+              + ", expected "
+              + record);
     }
   }
 

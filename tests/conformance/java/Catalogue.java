@@ -23,7 +23,9 @@ final class Catalogue {
   private int typed;
   private int packed;
 
-  /** @param json capi/ops.json */
+  /**
+   * @param json capi/ops.json
+   */
   Catalogue(JsonObject json) {
     for (Method method : Context.class.getMethods()) {
       byName.computeIfAbsent(method.getName(), name -> new ArrayList<>()).add(method);
@@ -49,7 +51,10 @@ final class Catalogue {
   static String camel(String name) {
     StringBuilder text = new StringBuilder();
     for (String word : name.split("_")) {
-      text.append(text.length() == 0 ? word : word.substring(0, 1).toUpperCase(Locale.ROOT) + word.substring(1));
+      text.append(
+          text.length() == 0
+              ? word
+              : word.substring(0, 1).toUpperCase(Locale.ROOT) + word.substring(1));
     }
     return text.toString();
   }
@@ -59,8 +64,12 @@ final class Catalogue {
     JsonObject op = ops.get(name);
     Method method = methods.computeIfAbsent(name, key -> fullForm(op));
     List<JsonObject> positions = inputsOf(op);
-    boolean variadic = !positions.isEmpty() && positions.get(positions.size() - 1).get("variadic").getAsBoolean();
-    boolean fits = variadic ? inputs.size() >= positions.size() - 1 && !inputs.contains(null) : fits(positions, inputs);
+    boolean variadic =
+        !positions.isEmpty() && positions.get(positions.size() - 1).get("variadic").getAsBoolean();
+    boolean fits =
+        variadic
+            ? inputs.size() >= positions.size() - 1 && !inputs.contains(null)
+            : fits(positions, inputs);
     if (!fits || outputs > 1 || !isTyped(op, attrs)) {
       packed++;
       return dl.op(name).call(outputs, inputs, Packing.words(op, attrs));
@@ -98,8 +107,10 @@ final class Catalogue {
       JsonObject attr = item.getAsJsonObject();
       JsonElement choices = attr.get("choices");
       JsonElement value = attrs.get(attr.get("name").getAsString());
-      boolean unknown = choices != null && value != null && !choices.getAsJsonArray().contains(value);
-      boolean number = value != null && attr.get("type").getAsString().equals("dtype") && isNumber(value);
+      boolean unknown =
+          choices != null && value != null && !choices.getAsJsonArray().contains(value);
+      boolean number =
+          value != null && attr.get("type").getAsString().equals("dtype") && isNumber(value);
       if (unknown || number || value == null && isRequired(attr)) {
         return false;
       }
@@ -118,7 +129,9 @@ final class Catalogue {
       inputs.add(input.getAsJsonObject());
     }
     int last = inputs.size() - 1;
-    if (last >= 0 && op.get("effect").getAsString().equals("random") && inputs.get(last).get("name").getAsString().equals("key")) {
+    if (last >= 0
+        && op.get("effect").getAsString().equals("random")
+        && inputs.get(last).get("name").getAsString().equals("key")) {
       inputs.remove(last);
     }
     return inputs;
@@ -145,7 +158,9 @@ final class Catalogue {
       Class<?>[] types = method.getParameterTypes();
       boolean tensors = types.length == count;
       for (int i = 0; tensors && i < inputs; i++) {
-        boolean listed = types[i] == List.class && method.getGenericParameterTypes()[i] instanceof ParameterizedType;
+        boolean listed =
+            types[i] == List.class
+                && method.getGenericParameterTypes()[i] instanceof ParameterizedType;
         tensors = types[i] == Tensor.class || listed;
       }
       if (tensors && (optional == 0 || types[count - 1].getPackageName().equals("org.dlcore.op"))) {
@@ -155,7 +170,8 @@ final class Catalogue {
     throw new IllegalStateException("Context has no method for the op " + op.get("name"));
   }
 
-  private Object[] complete(JsonObject op, Method method, List<Object> arguments, JsonObject attrs) {
+  private Object[] complete(
+      JsonObject op, Method method, List<Object> arguments, JsonObject attrs) {
     Class<?>[] types = method.getParameterTypes();
     Object options = null;
     if (types.length > 0 && types[types.length - 1].getPackageName().equals("org.dlcore.op")) {
@@ -175,7 +191,8 @@ final class Catalogue {
       }
     }
     if (used != attrs.size()) {
-      throw new IllegalStateException("op " + op.get("name") + " lacks one of the attributes " + attrs);
+      throw new IllegalStateException(
+          "op " + op.get("name") + " lacks one of the attributes " + attrs);
     }
     if (options != null) {
       arguments.add(options);
@@ -184,12 +201,18 @@ final class Catalogue {
   }
 
   private static Method find(Class<?> type, String name) {
-    return Arrays.stream(type.getMethods()).filter(m -> m.getName().equals(name)).findFirst().orElseThrow();
+    return Arrays.stream(type.getMethods())
+        .filter(m -> m.getName().equals(name))
+        .findFirst()
+        .orElseThrow();
   }
 
   private static Method setter(Class<?> type, String name) {
     return Arrays.stream(type.getMethods())
-        .filter(m -> (m.getName().equals(name) || m.getName().equals(name + "_")) && m.getParameterCount() == 1)
+        .filter(
+            m ->
+                (m.getName().equals(name) || m.getName().equals(name + "_"))
+                    && m.getParameterCount() == 1)
         .findFirst()
         .orElseThrow();
   }

@@ -22,7 +22,8 @@ final class Checks {
       dl.synchronize();
     } catch (DlcoreException error) {
       if (!error.codeName().equals(code)) {
-        throw new Failure("failed with " + error.codeName() + ": " + error.getMessage() + ", expected " + code);
+        throw new Failure(
+            "failed with " + error.codeName() + ": " + error.getMessage() + ", expected " + code);
       }
       for (JsonElement word : test.expect().getAsJsonArray("contains")) {
         if (!error.getMessage().contains(word.getAsString())) {
@@ -45,7 +46,8 @@ final class Checks {
   private static void output(Case test, int index, Tensor tensor) {
     JsonObject expected = test.output(index);
     String where = "output " + index + ": ";
-    requireType(where, tensor, Corpus.dtype(expected.get("dtype")), Corpus.shape(expected.get("shape")));
+    requireType(
+        where, tensor, Corpus.dtype(expected.get("dtype")), Corpus.shape(expected.get("shape")));
     boolean weak = expected.has("weak") && expected.get("weak").getAsBoolean();
     if (tensor.isWeak() != weak) {
       throw new Failure(where + "weak is " + tensor.isWeak() + ", expected " + weak);
@@ -70,7 +72,11 @@ final class Checks {
     }
     if (!Arrays.equals(tensor.shape(), shape)) {
       throw new Failure(
-          where + "shape is " + Arrays.toString(tensor.shape()) + ", expected " + Arrays.toString(shape));
+          where
+              + "shape is "
+              + Arrays.toString(tensor.shape())
+              + ", expected "
+              + Arrays.toString(shape));
     }
   }
 
@@ -103,7 +109,8 @@ final class Checks {
     List<Tensor> gradients = new ArrayList<>();
     if (output.requiresGrad()) {
       Tensor seed = test.seed().tensor(dl);
-      gradients = dl.grad(List.of(output), leaves, List.of(seed), new GradOptions().allowUnused(true));
+      gradients =
+          dl.grad(List.of(output), leaves, List.of(seed), new GradOptions().allowUnused(true));
     }
     for (int k = 0; k < positions.size(); k++) {
       int i = positions.get(k);
@@ -118,7 +125,9 @@ final class Checks {
       }
       // An input without influence, and all inputs of a constant: zeros.
       Elements got =
-          gradient == null ? Elements.rounded(dtype, shape, expected.count(), e -> 0) : Elements.of(gradient);
+          gradient == null
+              ? Elements.rounded(dtype, shape, expected.count(), e -> 0)
+              : Elements.of(gradient);
       test.gradientComparison().require(where, got, expected);
     }
   }

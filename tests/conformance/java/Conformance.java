@@ -33,7 +33,8 @@ public final class Conformance {
 
   public static void main(String[] args) throws Exception {
     try (Reader reader = Files.newBufferedReader(Path.of(args[1]))) {
-      Conformance run = new Conformance(new Catalogue(JsonParser.parseReader(reader).getAsJsonObject()));
+      Conformance run =
+          new Conformance(new Catalogue(JsonParser.parseReader(reader).getAsJsonObject()));
       run.all(Corpus.load(Path.of(args[0])), args.length > 2 ? args[2] : "");
       System.exit(run.failed == 0 && run.passed > 0 ? 0 : 1);
     }

@@ -56,13 +56,15 @@ final class Corpus {
     int header = (int) ByteBuffer.wrap(file).order(ByteOrder.LITTLE_ENDIAN).getLong();
     String text = new String(file, 8, header, StandardCharsets.UTF_8);
     Map<String, Elements> arrays = new HashMap<>();
-    for (Map.Entry<String, JsonElement> item : JsonParser.parseString(text).getAsJsonObject().entrySet()) {
+    for (Map.Entry<String, JsonElement> item :
+        JsonParser.parseString(text).getAsJsonObject().entrySet()) {
       JsonObject entry = item.getValue().getAsJsonObject();
       JsonArray offsets = entry.getAsJsonArray("data_offsets");
       byte[] bytes =
           Arrays.copyOfRange(
               file, 8 + header + offsets.get(0).getAsInt(), 8 + header + offsets.get(1).getAsInt());
-      arrays.put(item.getKey(), new Elements(dtype(entry.get("dtype")), shape(entry.get("shape")), bytes));
+      arrays.put(
+          item.getKey(), new Elements(dtype(entry.get("dtype")), shape(entry.get("shape")), bytes));
     }
     return arrays;
   }

@@ -14,7 +14,8 @@ final class DerivativeChecks {
 
   private DerivativeChecks() {}
 
-  private static List<Tensor> with(List<Tensor> inputs, List<Integer> positions, List<Tensor> given) {
+  private static List<Tensor> with(
+      List<Tensor> inputs, List<Integer> positions, List<Tensor> given) {
     List<Tensor> all = new ArrayList<>(inputs);
     for (int k = 0; k < given.size(); k++) {
       all.set(positions.get(k), given.get(k));
@@ -39,7 +40,8 @@ final class DerivativeChecks {
       DType dtype = Corpus.dtype(test.input(i).getAsJsonObject().get("dtype"));
       long[] shape = Corpus.shape(test.input(i).getAsJsonObject().get("shape"));
       primals.add(inputs.get(i));
-      tangents.add(Elements.rounded(dtype, shape, gradient.length, e -> direction(e, i)).tensor(dl));
+      tangents.add(
+          Elements.rounded(dtype, shape, gradient.length, e -> direction(e, i)).tensor(dl));
       for (int e = 0; e < gradient.length; e++) {
         expected += gradient[e] * direction(e, i);
         size += Math.abs(gradient[e] * direction(e, i));
@@ -48,7 +50,8 @@ final class DerivativeChecks {
     if (Double.isNaN(size) || Double.isInfinite(size)) {
       return;
     }
-    Derivative result = dl.jvp(given -> test.run(dl, with(inputs, positions, given)), primals, tangents);
+    Derivative result =
+        dl.jvp(given -> test.run(dl, with(inputs, positions, given)), primals, tangents);
     test.comparison()
         .require(
             "forward mode, primal: ",

@@ -49,8 +49,11 @@ final class Packing {
     switch (type) {
       case "int" -> words.add(value.getAsLong());
       case "bool" -> words.add(value.getAsBoolean() ? 1L : 0L);
-      case "dtype" -> words.add(
-          value.getAsJsonPrimitive().isNumber() ? value.getAsLong() : Corpus.dtype(value).number());
+      case "dtype" ->
+          words.add(
+              value.getAsJsonPrimitive().isNumber()
+                  ? value.getAsLong()
+                  : Corpus.dtype(value).number());
       case "float" -> words.add(Double.doubleToRawLongBits(real(value)));
       case "string" -> {
         byte[] bytes = value.getAsString().getBytes(StandardCharsets.UTF_8);
