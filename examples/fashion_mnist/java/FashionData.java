@@ -10,8 +10,12 @@ final class FashionData {
       return loader(dl.data().fashionMnist(part), size, shuffled);
     } catch (NotFoundException missing) {
       System.out.println(
-          "Fashion-MNIST (" + part + ") is not installed (package dataset-fashion-mnist): using generated data instead");
-      return part.equals("train") ? generated(dl, 6000, 11, size, shuffled) : generated(dl, 1000, 12, size, shuffled);
+          "Fashion-MNIST ("
+              + part
+              + ") is not installed (package dataset-fashion-mnist): using generated data instead");
+      return part.equals("train")
+          ? generated(dl, 6000, 11, size, shuffled)
+          : generated(dl, 1000, 12, size, shuffled);
     }
   }
 

@@ -10,7 +10,15 @@ import java.util.Set;
 
 /** The options of the command line. */
 record Settings(
-    long epochs, int threads, long seed, long limit, Path data, Path losses, Path save, Path checkpoint, Path resume) {
+    long epochs,
+    int threads,
+    long seed,
+    long limit,
+    Path data,
+    Path losses,
+    Path save,
+    Path checkpoint,
+    Path resume) {
   private static final String USAGE =
       """
       Trains a small classifier on Fashion-MNIST.
@@ -22,9 +30,11 @@ record Settings(
         --losses FILE      write the loss of each step, as a hexadecimal float
         --save FILE        where the weights go (fashion.safetensors)
         --checkpoint FILE  write the whole state after the last step
-        --resume FILE      go on from such a state""";
+        --resume FILE      go on from such a state\
+      """;
   private static final Set<String> NAMES =
-      Set.of("epochs", "threads", "seed", "limit", "data", "losses", "save", "checkpoint", "resume");
+      Set.of(
+          "epochs", "threads", "seed", "limit", "data", "losses", "save", "checkpoint", "resume");
 
   static Settings parse(String[] arguments) {
     Map<String, String> given = new HashMap<>();
@@ -51,7 +61,8 @@ record Settings(
     try {
       return given.containsKey(name) ? Long.parseUnsignedLong(given.get(name)) : otherwise;
     } catch (NumberFormatException error) {
-      throw new IllegalArgumentException("--" + name + " " + given.get(name) + " is no number\n" + USAGE);
+      throw new IllegalArgumentException(
+          "--" + name + " " + given.get(name) + " is no number\n" + USAGE);
     }
   }
 

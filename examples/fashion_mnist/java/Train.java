@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Path;
 import org.dlcore.*;
 import org.dlcore.nn.*;
 import org.dlcore.nn.Module;
@@ -25,7 +24,12 @@ public final class Train {
 
   static Module classifier(Context dl) {
     return new Sequential(
-        dl, new Linear(dl, 784, 256), new ReLU(dl), new Linear(dl, 256, 128), new ReLU(dl), new Linear(dl, 128, 10));
+        dl,
+        new Linear(dl, 784, 256),
+        new ReLU(dl),
+        new Linear(dl, 256, 128),
+        new ReLU(dl),
+        new Linear(dl, 128, 10));
   }
 
   static void run(Context dl, Settings settings, PrintWriter losses) {
@@ -41,7 +45,9 @@ public final class Train {
     }
 
     long steps = 0;
-    for (long epoch = train.epoch(); epoch < settings.epochs() && steps != settings.limit(); epoch++) {
+    for (long epoch = train.epoch();
+        epoch < settings.epochs() && steps != settings.limit();
+        epoch++) {
       var progress = Progress.of(train, "epoch " + (epoch + 1) + "/" + settings.epochs());
       for (Batch b : progress) { // each turn is a scope: what it made goes back at the next one
         try (b) { // and when the loop is left early
