@@ -2,6 +2,7 @@
 import static org.junit.jupiter.api.Assertions.*;
 
 import java.time.Duration;
+import java.util.List;
 import org.dlcore.*;
 import org.junit.jupiter.api.Test;
 
@@ -56,6 +57,37 @@ final class CancelTest extends EngineTest {
     for (int i = 0; i < 1000; i++) {
       dl.full(1).close(); // and no late cancellation hits what comes then
     }
+  }
+
+  @Test
+  void whatIsOpenCanBeClosedWhileInterrupted() {
+    Tensor x = dl.tensor(new double[] {1, 2});
+    Thread self = Thread.currentThread();
+    assertThrows(
+        CancelledException.class,
+        () -> {
+          try (Scope scope = dl.scope();
+              Mode mode = dl.inference();
+              Capture capture = dl.capture("g")) {
+            Tensor y = capture.input("x", DType.F32, "[2]");
+            self.interrupt();
+            y.add(1);
+          }
+        });
+    assertTrue(Thread.interrupted());
+    assertThrows(
+        CancelledException.class,
+        () ->
+            dl.jvp(
+                in -> {
+                  self.interrupt();
+                  return in.get(0).relu();
+                },
+                List.of(x),
+                List.of(x)));
+    assertTrue(Thread.interrupted());
+    assertTrue(dl.isRecording() && dl.isTraining());
+    assertEquals(3, x.sum().toDouble()); // neither capturing nor inside a level
   }
 
   @Test

@@ -63,6 +63,13 @@ final class ProcessTest {
   }
 
   @Test
+  void cacheThatLostAFileIsNoObstacle() throws Exception {
+    requireSum(start());
+    Files.delete(folders().get(0).resolve("libdlcore.so.1"));
+    requireSum(start());
+  }
+
+  @Test
   void cacheThatCannotBeWrittenIsNoObstacle() throws Exception {
     Files.writeString(cache.resolve("dlcore"), "a file where the folder should be");
     requireSum(start());

@@ -37,13 +37,23 @@ static JNIEnv *environment(void) {
   return env;
 }
 
+/* Java keeps what is thrown; only what is thrown while it does so can be left, and must not stay.
+ */
+static int failed(JNIEnv *env) {
+  if (!(*env)->ExceptionCheck(env)) return 0;
+  (*env)->ExceptionClear(env);
+  return 1;
+}
+
 static jlong number(const void *pointer) { return (jlong)(intptr_t)pointer; }
 
 static dlcore_status call_op(void *id, int which, dlcore_context *child, dlcore_op_call *call) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_op, number(id), which, number(child),
-                                           number(call))
-             : DLCORE_INTERNAL;
+  dlcore_status status = DLCORE_INTERNAL;
+  if (env)
+    status = (*env)->CallStaticIntMethod(env, callbacks, on_op, number(id), which, number(child),
+                                         number(call));
+  return env && failed(env) ? DLCORE_INTERNAL : status;
 }
 
 static dlcore_status infer(void *id, dlcore_context *child, dlcore_op_call *call) {
@@ -60,37 +70,47 @@ static dlcore_status backward(void *id, dlcore_context *child, dlcore_op_call *c
 
 static dlcore_status write_bytes(void *id, const void *data, uint64_t size) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_write, number(id), number(data),
-                                           (jlong)size)
-             : DLCORE_INTERNAL;
+  dlcore_status status = DLCORE_INTERNAL;
+  if (env)
+    status = (*env)->CallStaticIntMethod(env, callbacks, on_write, number(id), number(data),
+                                         (jlong)size);
+  return env && failed(env) ? DLCORE_INTERNAL : status;
 }
 
 static int64_t read_bytes(void *id, void *buffer, uint64_t size) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticLongMethod(env, callbacks, on_read, number(id), number(buffer),
-                                            (jlong)size)
-             : -DLCORE_INTERNAL;
+  int64_t count = -DLCORE_INTERNAL;
+  if (env)
+    count = (*env)->CallStaticLongMethod(env, callbacks, on_read, number(id), number(buffer),
+                                         (jlong)size);
+  return env && failed(env) ? -DLCORE_INTERNAL : count;
 }
 
 static dlcore_status function(void *id, dlcore_context *ctx, dlcore_tensor *const *inputs,
                               int64_t n_inputs, dlcore_tensor **output) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_function, number(id), number(ctx),
-                                           number(inputs), (jlong)n_inputs, number(output))
-             : DLCORE_INTERNAL;
+  dlcore_status status = DLCORE_INTERNAL;
+  if (env)
+    status = (*env)->CallStaticIntMethod(env, callbacks, on_function, number(id), number(ctx),
+                                         number(inputs), (jlong)n_inputs, number(output));
+  return env && failed(env) ? DLCORE_INTERNAL : status;
 }
 
 static dlcore_status module(void *id, dlcore_context *child, dlcore_module *called,
                             dlcore_op_call *call) {
   JNIEnv *env = environment();
-  return env ? (*env)->CallStaticIntMethod(env, callbacks, on_module, number(id), number(child),
-                                           number(called), number(call))
-             : DLCORE_INTERNAL;
+  dlcore_status status = DLCORE_INTERNAL;
+  if (env)
+    status = (*env)->CallStaticIntMethod(env, callbacks, on_module, number(id), number(child),
+                                         number(called), number(call));
+  return env && failed(env) ? DLCORE_INTERNAL : status;
 }
 
 static void destroy(void *id) {
   JNIEnv *env = environment();
-  if (env) (*env)->CallStaticVoidMethod(env, callbacks, on_destroy, number(id));
+  if (!env) return;
+  (*env)->CallStaticVoidMethod(env, callbacks, on_destroy, number(id));
+  failed(env);
 }
 
 /* By the numbers of Callbacks.java. */

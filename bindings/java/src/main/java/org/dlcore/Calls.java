@@ -42,6 +42,18 @@ final class Calls extends Access {
     }
   }
 
+  /** Runs a call that ends something: also on a thread that is interrupted. */
+  static void end(Context dl, Call call) {
+    dl.core.enterAlways();
+    try {
+      if (call.run(dl.core.pointer(), 0) != 0) {
+        throw dl.core.failure();
+      }
+    } finally {
+      dl.core.exit();
+    }
+  }
+
   @Override
   public long value(Context dl, Resource on, Call call) {
     return run(dl, on, call);

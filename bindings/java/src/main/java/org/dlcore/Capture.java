@@ -81,7 +81,7 @@ public final class Capture implements AutoCloseable {
   public void close() {
     if (open) {
       open = false;
-      Access.get().status(context, null, (ctx, self) -> Raw.dlcore_capture_abort(ctx));
+      Calls.end(context, (ctx, self) -> Raw.dlcore_capture_abort(ctx));
     }
   }
 }

@@ -3,8 +3,9 @@ package org.dlcore;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -20,7 +21,7 @@ public final class Compiled implements AutoCloseable {
 
   private final Context context;
   private final Body body;
-  private final Map<String, Program> programs = new HashMap<>();
+  private final Map<String, Program> programs = new LinkedHashMap<>();
   private final List<String> history = new ArrayList<>();
 
   /** For one signature: executable is null where the function runs eagerly. */
@@ -47,7 +48,7 @@ public final class Compiled implements AutoCloseable {
    * @param inputs its inputs
    * @return all of its results
    */
-  public List<Tensor> runAll(Tensor... inputs) {
+  public synchronized List<Tensor> runAll(Tensor... inputs) {
     String signature = signature(inputs);
     Program program = programs.get(signature);
     if (program == null) {
@@ -65,7 +66,7 @@ public final class Compiled implements AutoCloseable {
    *
    * @return a line for each signature that was met
    */
-  public String explain() {
+  public synchronized String explain() {
     return history.isEmpty() ? "nothing has been run yet" : String.join("\n", history);
   }
 
@@ -74,7 +75,7 @@ public final class Compiled implements AutoCloseable {
    *
    * @return graphs in the order of their signatures' first use
    */
-  public List<Graph> graphs() {
+  public synchronized List<Graph> graphs() {
     return programs.values().stream().map(Program::graph).filter(graph -> graph != null).toList();
   }
 
@@ -97,8 +98,12 @@ public final class Compiled implements AutoCloseable {
       long nodes = program.graph.nodes();
       history.add(
           String.format(
+              Locale.ROOT,
               "(%s): compiled, %s; %d nodes, %.1f ms",
-              signature, why, nodes, 1e-6 * (System.nanoTime() - start)));
+              signature,
+              why,
+              nodes,
+              1e-6 * (System.nanoTime() - start)));
       return program;
     } catch (RuntimeException reason) {
       if (reason instanceof CancelledException || reason instanceof DeadlineExceededException) {
@@ -129,7 +134,7 @@ public final class Compiled implements AutoCloseable {
 
   /** Gives back what was compiled; it is compiled anew when it is run again. */
   @Override
-  public void close() {
+  public synchronized void close() {
     for (Program program : programs.values()) {
       if (program.executable != null) {
         program.executable.close();

@@ -74,9 +74,7 @@ public final class Context extends ContextTransforms implements AutoCloseable {
   public static Context open(String device, long seed) {
     Engine engine = Engine.open();
     try {
-      Context opened = engine.context(device, seed);
-      Reaper.keep(opened.net, false);
-      return new Context(opened.core, true);
+      return new Context(engine.core(device, seed), true);
     } catch (RuntimeException error) {
       engine.close();
       throw error;

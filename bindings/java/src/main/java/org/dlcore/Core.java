@@ -68,6 +68,15 @@ final class Core implements Reaper.Watched {
    * Lets the caller in, and returns the address of the context. Always followed by {@link #exit}.
    */
   long enter() {
+    Thread thread = enterAlways();
+    if (cancelled || thread.isInterrupted()) {
+      refuseInterrupted(thread);
+    }
+    return pointer;
+  }
+
+  /** The same for what ends something, and has to work on a thread that is interrupted. */
+  Thread enterAlways() {
     if (!state.compareAndSet(IDLE, BUSY)) {
       await();
     }
@@ -76,10 +85,13 @@ final class Core implements Reaper.Watched {
       user = thread;
     }
     entries++;
-    if (hasLate || cancelled || thread.isInterrupted()) {
-      enterSlowly(thread);
+    if (hasLate) {
+      doLate();
+      if (state.get() == CLOSED) {
+        throw refusal();
+      }
     }
-    return pointer;
+    return thread;
   }
 
   void exit() {
@@ -110,11 +122,7 @@ final class Core implements Reaper.Watched {
             : "context: another thread is inside a call on it; open a context for each thread");
   }
 
-  private void enterSlowly(Thread thread) {
-    doLate();
-    if (state.get() == CLOSED) {
-      throw refusal();
-    }
+  private void refuseInterrupted(Thread thread) {
     if (cancelled) {
       forgetCancellation();
     }
@@ -136,7 +144,11 @@ final class Core implements Reaper.Watched {
   private void doLate() {
     hasLate = false;
     for (Runnable action = late.poll(); action != null; action = late.poll()) {
-      action.run();
+      try {
+        action.run();
+      } catch (RuntimeException error) { // it is nobody's here, and must not keep others out
+        warn("context: something that was put off failed: " + error.getMessage(), error);
+      }
       if (state.get() == CLOSED) {
         return;
       }

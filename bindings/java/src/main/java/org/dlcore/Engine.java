@@ -176,6 +176,10 @@ public final class Engine implements AutoCloseable {
    * @return the context
    */
   public Context context(String device, long seed) {
+    return new Context(core(device, seed), false);
+  }
+
+  Core core(String device, long seed) {
     long self = handle.acquire();
     try (Memory memory = Memory.of(0)) {
       long pointer =
@@ -183,7 +187,7 @@ public final class Engine implements AutoCloseable {
       if (pointer == 0) {
         throw Core.taken(memory.longs()[0], null);
       }
-      return new Context(new Core(this, pointer, false), false);
+      return new Core(this, pointer, false);
     } finally {
       handle.release();
     }

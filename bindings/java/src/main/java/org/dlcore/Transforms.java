@@ -82,7 +82,8 @@ final class Transforms {
             grad(dl, List.of(value), leaves, seed == null ? null : List.of(seed), options));
     for (int i = 0; i < gradients.size(); i++) {
       if (gradients.get(i) == null) {
-        gradients.set(i, inputs.get(i).multiply(0));
+        Tensor input = inputs.get(i);
+        gradients.set(i, dl.full(input.shape(), Options.full().dtype(input.dtype())));
       }
     }
     return new Derivative(value, gradients);
@@ -106,7 +107,7 @@ final class Transforms {
 
     @Override
     public void close() {
-      Access.get().status(dl, null, (ctx, self) -> Raw.dlcore_transform_close(ctx, pointer));
+      Calls.end(dl, (ctx, self) -> Raw.dlcore_transform_close(ctx, pointer));
     }
   }
 

@@ -54,7 +54,7 @@ public final class Library {
     String hash = new String(bytes(resources + "hash"), StandardCharsets.US_ASCII).trim();
     Path cache = cache();
     Path folder = cache.resolve(hash);
-    if (!Files.isDirectory(folder)) {
+    if (!isComplete(folder)) {
       try {
         Files.createDirectories(cache);
       } catch (IOException error) {
@@ -62,7 +62,11 @@ public final class Library {
       }
       unpack(resources, cache, folder);
     }
-    return folder;
+    return isComplete(folder) ? folder : temporary(resources); // something removed part of it
+  }
+
+  private static boolean isComplete(Path folder) {
+    return Files.isRegularFile(folder.resolve(ENGINE)) && Files.isRegularFile(folder.resolve(GLUE));
   }
 
   /** A folder for this process only. */
