@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents: docs/check.py [BUILD]. C code that guide-c.md and embedding.md quote is in guide.c and
-in tests/small/program.c, the programs in README.md, plugins.md and guide.c compile, links lead somewhere, tests that reliability.md names exist; with a build
-directory, guide.c runs and finds that everything in it holds."""
+"""Checks the documents: docs/check.py [BUILD]. Code that guide-c.md, guide-java.md and embedding.md quote is in guide.c,
+Guide.java and tests/small/program.c, the programs in README.md, plugins.md and guide.c compile, links lead somewhere,
+tests that reliability.md names exist; with a build directory, guide.c runs and finds that everything in it holds."""
 
 import re
 import subprocess
@@ -23,10 +23,14 @@ def plain(code):
     return [line.strip() for line in textwrap.dedent(code).strip().splitlines()]
 
 
+QUOTED = (("guide-c.md", "c", "docs/guide.c"), ("embedding.md", "c", "tests/small/program.c"),
+          ("guide-java.md", "java", "docs/Guide.java"))
+
+
 def quotations():
-    for name, source in (("guide-c.md", "docs/guide.c"), ("embedding.md", "tests/small/program.c")):
+    for name, language, source in QUOTED:
         program = "\n".join(plain((ROOT / source).read_text(encoding="utf-8")))
-        for code in blocks(ROOT / "docs" / name, "c"):
+        for code in blocks(ROOT / "docs" / name, language):
             lines = plain(code)
             yield f"{name}: {lines[0]}", "\n".join(lines) in program
 

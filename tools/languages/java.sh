@@ -33,6 +33,7 @@ build_java() {
   compile_java benchmark tests/benchmarks/worker/java/*.java
   compile_java fashion_mnist examples/fashion_mnist/java/*.java
   compile_java serve examples/serve/java/*.java
+  compile_java guide docs/Guide.java
 }
 
 suite_java() {
@@ -40,7 +41,7 @@ suite_java() {
   tally "${run[@]}" "$java_output/tests:$java_test_path" RunTests "$java_output/tests"
   tally "${run[@]}" "$java_output/conformance:$java_test_path" Conformance tests/conformance/cases capi/ops.json
   tally --check "documentation is complete" bindings/java/build.sh build "$java_output" javadoc
-  tally --check "serves while it trains" example_java serve --requests 2000 --check
+  tally --check "the guide holds" "${run[@]}" "$java_output/guide:$java_jar" Guide
   tally --check "Maven builds the package" bindings/java/package.sh build "$java_output"
 }
 
