@@ -700,8 +700,9 @@ extern "C" {
     /// ```text
     /// Compares derivatives of order 1 (and 2) with central differences at f64 `inputs`.
     ///   order       1 or 2
-    ///   tolerance   of |analytic - numeric| <= tolerance * max(1, |numeric|); 0 for 1e-6 (1e-5 at order
-    /// 2) Errors: FAILED_PRECONDITION when they differ, naming input, element and both values.
+    ///   tolerance   of |analytic - numeric| <= tolerance * max(1, |numeric|); 0 for 1e-6 (1e-5 at
+    ///               order 2)
+    /// Errors: FAILED_PRECONDITION when they differ, naming input, element and both values.
     /// ```
     pub fn dlcore_gradcheck(ctx: *mut dlcore_context, function: dlcore_gradcheck_function, user_data: *mut c_void, inputs: *const *mut dlcore_tensor, n_inputs: i64, order: i32, tolerance: f64) -> dlcore_status;
     /// ```text
@@ -1182,13 +1183,14 @@ extern "C" {
     /// ```text
     /// Registers an op of this engine and writes its number, valid for this engine only. The op takes
     /// `n_inputs` tensors and makes `n_outputs`, and has `n_attrs` words of attributes, all of them
-    /// integers. infer     sets dtype and shape of each output with dlcore_op_call_set_output_type; it
-    /// must not look at elements, and runs also while capturing forward   computes: reads
-    /// dlcore_op_call_input, sets dlcore_op_call_set_output backward  NULL when not differentiable;
-    /// reads inputs, outputs and dlcore_op_call_gradient, sets dlcore_op_call_set_input_gradient;
-    /// written in ops it is itself differentiable destroy   runs exactly once: when the engine ends, or
-    /// before this call returns when it fails Errors: ALREADY_EXISTS (an op of that name),
-    /// INVALID_ARGUMENT.
+    /// integers.
+    ///   infer     sets dtype and shape of each output with dlcore_op_call_set_output_type; it must not
+    ///             look at elements, and runs also while capturing
+    ///   forward   computes: reads dlcore_op_call_input, sets dlcore_op_call_set_output
+    ///   backward  NULL when not differentiable; reads inputs, outputs and dlcore_op_call_gradient, sets
+    ///             dlcore_op_call_set_input_gradient; written in ops it is itself differentiable
+    ///   destroy   runs exactly once: when the engine ends, or before this call returns when it fails
+    /// Errors: ALREADY_EXISTS (an op of that name), INVALID_ARGUMENT.
     /// ```
     pub fn dlcore_op_register(ctx: *mut dlcore_context, name: *const c_char, n_inputs: i32, n_outputs: i32, n_attrs: i32, infer: dlcore_op_callback, forward: dlcore_op_callback, backward: dlcore_op_callback, user_data: *mut c_void, destroy: Option<unsafe extern "C" fn(user_data: *mut c_void)>, op: *mut i32) -> dlcore_status;
     pub fn dlcore_op_call_input_count(call: *const dlcore_op_call) -> i32;
