@@ -87,11 +87,11 @@ fn name(ctx: *mut sys::dlcore_context, op: i32) -> String {
 }
 
 #[inline]
-fn result(raw: *mut sys::dlcore_tensor, op: i32, key: Key, operands: &[Maybe<'_>]) -> Result<Tensor> {
+fn result(raw: *mut sys::dlcore_tensor, key: Key, error: impl FnOnce() -> Error) -> Result<Tensor> {
     match NonNull::new(raw) {
         // SAFETY: a new reference, which is ours.
         Some(raw) => Ok(unsafe { Tensor::owned(raw, key) }),
-        None => Err(failed(op, key, operands)),
+        None => Err(error()),
     }
 }
 
@@ -99,7 +99,7 @@ fn result(raw: *mut sys::dlcore_tensor, op: i32, key: Key, operands: &[Maybe<'_>
 pub(crate) fn call0(op: i32, key: Key, words: &[i64]) -> Result<Tensor> {
     // SAFETY: the words go with their number.
     let raw = unsafe { sys::dlcore_op_call0(key.raw(), op, words.as_ptr(), words.len() as i64) };
-    result(raw, op, key, &[])
+    result(raw, key, || failed(op, key, &[]))
 }
 
 #[inline]
@@ -107,7 +107,7 @@ pub(crate) fn call1(op: i32, a: &Tensor, words: &[i64]) -> Result<Tensor> {
     let key = a.key();
     // SAFETY: handles are valid; the words go with their number.
     let raw = unsafe { sys::dlcore_op_call1(key.raw(), op, a.raw(), words.as_ptr(), words.len() as i64) };
-    result(raw, op, key, &[Some(a)])
+    result(raw, key, || failed(op, key, &[Some(a)]))
 }
 
 #[inline]
@@ -116,7 +116,7 @@ pub(crate) fn call2(op: i32, a: &Tensor, b: Maybe<'_>, words: &[i64]) -> Result<
     let ctx = context_if(key, agrees(key, b));
     // SAFETY: handles are valid; the words go with their number.
     let made = unsafe { sys::dlcore_op_call2(ctx, op, a.raw(), raw(b), words.as_ptr(), words.len() as i64) };
-    result(made, op, key, &[Some(a), b])
+    result(made, key, || failed(op, key, &[Some(a), b]))
 }
 
 #[inline]
@@ -125,7 +125,7 @@ pub(crate) fn call3(op: i32, a: &Tensor, b: Maybe<'_>, c: Maybe<'_>, words: &[i6
     let ctx = context_if(key, agrees(key, b) && agrees(key, c));
     // SAFETY: handles are valid; the words go with their number.
     let made = unsafe { sys::dlcore_op_call3(ctx, op, a.raw(), raw(b), raw(c), words.as_ptr(), words.len() as i64) };
-    result(made, op, key, &[Some(a), b, c])
+    result(made, key, || failed(op, key, &[Some(a), b, c]))
 }
 
 /// An op of two operands, of which one may be a number.
@@ -152,7 +152,7 @@ fn with_scalar(op: i32, x: &Tensor, scalar: Weak, side: i32) -> Result<Tensor> {
     let key = x.key();
     // SAFETY: the handle is valid.
     let raw = unsafe { sys::dlcore_op_call_scalar(key.raw(), op, x.raw(), kind, word, side) };
-    result(raw, op, key, &[Some(x)])
+    result(raw, key, || failed(op, key, &[Some(x)]))
 }
 
 /// Any number of inputs and results.

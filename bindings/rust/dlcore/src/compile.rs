@@ -4,6 +4,7 @@
 use crate::context::{Context, Owner};
 use crate::graph::{Executable, Graph};
 use crate::log::Level;
+use crate::variable::operand_of;
 use crate::{Code, Dtype, Result, Tensor};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -80,6 +81,7 @@ impl<F> Compiled<F> {
             training: context.is_training(),
         };
         for input in inputs {
+            operand_of(self.owner.key(), input)?;
             let what = input.describe()?;
             // A symbolic value is part of a capture around this one; history would end at a graph.
             if what.is_symbolic || what.is_weak || what.requires_grad {

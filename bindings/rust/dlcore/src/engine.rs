@@ -4,7 +4,7 @@
 use crate::allocator;
 use crate::context::Context;
 use crate::text::{borrowed, c_path, c_string};
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 use dlcore_sys as sys;
 use std::alloc::GlobalAlloc;
 use std::fmt;
@@ -190,6 +190,12 @@ impl Engine {
     unsafe fn opened(raw: *mut sys::dlcore_engine, error: *mut sys::dlcore_error, closed: bool) -> Result<Engine> {
         let error = Error::owned(error);
         match NonNull::new(raw) {
+            Some(raw) if sys::dlcore_require(sys::DLCORE_VERSION) != 1 => {
+                sys::dlcore_engine_release(raw.as_ptr());
+                let (found, expected) = (version(), sys::DLCORE_VERSION);
+                let message = format!("engine: another libdlcore is loaded: version is {found}, expected {expected}");
+                Err(Error::new(Code::FailedPrecondition, message))
+            }
             Some(raw) => Ok(Engine(Arc::new(Owned { raw, closed: AtomicBool::new(closed) }))),
             None => Err(error.unwrap_or_else(|| Error::invalid("engine: the handle is NULL"))),
         }
@@ -294,7 +300,7 @@ impl Engine {
         unsafe { sys::dlcore_engine_collect(self.raw()) }
     }
 
-    /// For tests of how a program handles [`Code::ResourceExhausted`](crate::Code::ResourceExhausted): the n-th
+    /// For tests of how a program handles [`Code::ResourceExhausted`]: the n-th
     /// allocation of tensor memory from now on (1 is the next) fails once. 0 switches it off.
     pub fn fail_allocation(&self, n: i64) {
         // SAFETY: the engine is valid.

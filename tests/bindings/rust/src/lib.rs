@@ -52,6 +52,7 @@ pub fn live(engine: &Engine) -> [i64; 8] {
 }
 
 /// The error of what has to fail, of this code and with all these words in its message.
+#[track_caller]
 pub fn failure<T>(result: Result<T>, code: Code, words: &[&str]) -> Error {
     let error = result.err().expect("a failure");
     assert_eq!(error.code(), code, "{error:?}");
