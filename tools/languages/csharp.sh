@@ -62,15 +62,24 @@ csharp_program() {
   csharp_compile "$1" "$2.$end" -target:exe "-r:$csharp_output/$1/Dlcore.dll" "${@:3}"
 }
 
+# What is compiled, and the commands that compile it.
+csharp_sources=("$csharp_root"/bindings/csharp/{Generated,Source} "$csharp_root"/tests/{bindings,conformance}/csharp
+  "$csharp_root"/tests/benchmarks/worker/csharp "$csharp_root"/examples/{fashion_mnist,serve}/csharp
+  "$csharp_root"/docs/guide.cs "${BASH_SOURCE[0]}")
+
+# build_csharp_for RUNTIME : the package and all programs, when a source is newer than they are.
 build_csharp_for() {
-  local package=("$csharp_root"/bindings/csharp/{Generated,Source}/*.cs)
-  csharp_compile "$1" Dlcore.dll -target:library "-doc:$csharp_output/$1/Dlcore.xml" "${package[@]}" &&
+  local stamp=$csharp_output/$1/built
+  if [ -f "$stamp" ] && [ -z "$(find "${csharp_sources[@]}" -newer "$stamp" -print -quit)" ]; then return 0; fi
+  csharp_compile "$1" Dlcore.dll -target:library "-doc:$csharp_output/$1/Dlcore.xml" \
+    "$csharp_root"/bindings/csharp/{Generated,Source}/*.cs &&
     csharp_program "$1" conformance "$csharp_root"/tests/conformance/csharp/*.cs &&
     csharp_program "$1" binding_tests "$csharp_root"/tests/bindings/csharp/*.cs &&
     csharp_program "$1" guide "$csharp_root"/docs/guide.cs &&
     csharp_program "$1" benchmark_worker "$csharp_root"/tests/benchmarks/worker/csharp/*.cs &&
     csharp_program "$1" example_fashion_mnist "$csharp_root"/examples/fashion_mnist/csharp/*.cs &&
-    csharp_program "$1" example_serve "$csharp_root"/examples/serve/csharp/*.cs
+    csharp_program "$1" example_serve "$csharp_root"/examples/serve/csharp/*.cs &&
+    touch "$stamp"
 }
 
 build_csharp() { build_csharp_for mono && build_csharp_for coreclr; }

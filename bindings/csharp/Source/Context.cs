@@ -213,11 +213,14 @@ namespace Dlcore
                 each.Close();
             }
             handle = IntPtr.Zero;
-            foreach (WeakReference<Resource> reference in owned)
+            lock (owned)
             {
-                if (reference.TryGetTarget(out Resource resource)) resource.Dispose();
+                foreach (WeakReference<Resource> reference in owned)
+                {
+                    if (reference.TryGetTarget(out Resource resource)) resource.Dispose();
+                }
+                owned.Clear();
             }
-            owned.Clear();
             native?.Dispose();
             if (ownsEngine) Engine.Dispose();
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
-using System.IO;
 using System.Linq;
 using System.Threading;
 using Dlcore.Nn;
