@@ -39,6 +39,8 @@ final class CallbackTest extends EngineTest {
     public void forward(OpCall call) throws IOException {
       maybe("forward");
       Tensor x = call.input(0);
+      assertNull(call.input(9));
+      assertThrows(DlcoreException.class, () -> call.setOutput(7, x));
       call.setOutput(0, x.square().multiply(x).multiply(call.attribute(0)));
     }
 

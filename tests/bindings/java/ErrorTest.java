@@ -135,6 +135,7 @@ final class ErrorTest extends EngineTest {
     fails(InvalidArgumentException.class, "one element", () -> dl.full(2).toFloat());
     fails(InvalidArgumentException.class, "dtype is i64", () -> dl.arange(3).toFloatArray());
     fails(InvalidArgumentException.class, "dtype is f32", () -> dl.full(3).toLongArray());
+    fails(NotFoundException.class, "missing.so", () -> engine.loadPlugin(Path.of("missing.so")));
     fails(InvalidArgumentException.class, "no engine", () -> Engine.adopt(0));
     fails(
         InvalidArgumentException.class,

@@ -9,6 +9,7 @@ import org.dlcore.internal.Access.Call;
 import org.dlcore.internal.Handle;
 import org.dlcore.internal.Memory;
 import org.dlcore.internal.Raw;
+import org.dlcore.internal.Text;
 
 /**
  * Calls into C that happen seldom enough to be written as functions: on a context, with an object
@@ -105,8 +106,40 @@ final class Calls extends Access {
   }
 
   @Override
-  public Variable variable(Context dl, long borrowed) {
-    return Variable.of(dl, borrowed);
+  public Variable variable(Context dl, Resource on, Call call) {
+    Variable[] variable = new Variable[1];
+    run(
+        dl,
+        on,
+        (ctx, self) -> {
+          variable[0] = borrowed(dl, call.run(ctx, self));
+          return 0;
+        });
+    return variable[0];
+  }
+
+  @Override
+  public Variable borrowed(Context dl, long variable) {
+    if (variable == 0) {
+      throw dl.core.failure();
+    }
+    return Variable.of(dl, variable);
+  }
+
+  @Override
+  public String text(Context dl, Resource on, TextCall call) {
+    String[] text = new String[1];
+    run(
+        dl,
+        on,
+        (ctx, self) -> {
+          text[0] = Text.read((buffer, size) -> call.run(ctx, self, buffer, size));
+          if (text[0] == null) {
+            throw dl.core.failure();
+          }
+          return 0;
+        });
+    return text[0];
   }
 
   @Override
@@ -144,7 +177,7 @@ final class Calls extends Access {
 
   @Override
   public void forward(
-      Context dl,
+      Resource made,
       long child,
       long module,
       long call,
@@ -153,10 +186,12 @@ final class Calls extends Access {
       Forward function)
       throws Exception {
     CallbackContext.run(
-        dl.core.engine,
+        made.context.core.engine,
         child,
         context -> {
-          context.standIns = standIns(context, module, children, variables);
+          if (!made.handle.refersTo(module)) {
+            context.standIns = standIns(context, module, children, variables);
+          }
           OpCall seen = new OpCall(context, call);
           seen.setOutput(0, function.run(seen.input(0)));
           return null;

@@ -267,8 +267,7 @@ public final class Context extends ContextTransforms implements AutoCloseable {
    * @return an i64 variable of shape [3]
    */
   public Variable generator() {
-    return Variable.of(
-        this, Access.get().made(this, null, (ctx, self) -> Raw.dlcore_context_generator(ctx)));
+    return Access.get().variable(this, null, (ctx, self) -> Raw.dlcore_context_generator(ctx));
   }
 
   /**

@@ -136,6 +136,9 @@ final class Core implements Reaper.Watched {
    * Runs it inside, now or, while another call is, after that; never once the context is closed.
    */
   void whenIdle(Runnable action) {
+    if (isClosed()) {
+      return;
+    }
     late.add(action);
     hasLate = true;
     look();

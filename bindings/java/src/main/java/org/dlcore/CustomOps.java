@@ -27,7 +27,7 @@ final class CustomOps {
                   }
                   return null;
                 });
-    long number = Callbacks.register(adapter); // forgotten by the engine, also when this call fails
+    long number = Callbacks.register(adapter); // forgotten when the engine ends
     try (Memory result = Memory.of(0)) {
       Access.get()
           .status(
@@ -47,6 +47,9 @@ final class CustomOps {
                       Callbacks.address(Callbacks.DESTROY),
                       result.address()));
       return new Op(dl, name, result.buffer().getInt(0));
+    } catch (RuntimeException error) {
+      Callbacks.forget(number); // also where the call was never made
+      throw error;
     }
   }
 

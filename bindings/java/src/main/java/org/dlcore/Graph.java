@@ -5,7 +5,6 @@ import java.util.List;
 import org.dlcore.internal.Access;
 import org.dlcore.internal.Handle;
 import org.dlcore.internal.Raw;
-import org.dlcore.internal.Text;
 
 /** A program as data: captured from calls, printed, transformed, made executable. */
 public final class Graph extends Resource {
@@ -34,20 +33,11 @@ public final class Graph extends Resource {
    * @return text that {@link #parse} reads
    */
   public String text() {
-    String[] text = new String[1];
-    Access.get()
-        .value(
+    return Access.get()
+        .text(
             context,
             this,
-            (ctx, self) -> {
-              text[0] =
-                  Text.read((buffer, size) -> Raw.dlcore_graph_to_text(ctx, self, buffer, size));
-              if (text[0] == null) {
-                throw context.core.failure();
-              }
-              return 0;
-            });
-    return text[0];
+            (ctx, self, buffer, size) -> Raw.dlcore_graph_to_text(ctx, self, buffer, size));
   }
 
   /**

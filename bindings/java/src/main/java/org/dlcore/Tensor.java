@@ -7,7 +7,6 @@ import org.dlcore.internal.Access;
 import org.dlcore.internal.Library;
 import org.dlcore.internal.Memory;
 import org.dlcore.internal.Raw;
-import org.dlcore.internal.Text;
 
 /**
  * An immutable array of one dtype. Ops on it run on its context.
@@ -379,21 +378,11 @@ public final class Tensor extends TensorOps implements AutoCloseable {
     if (isClosed()) {
       return "Tensor(closed)";
     }
-    String[] text = new String[1];
-    Access.get()
-        .value(
+    return Access.get()
+        .text(
             context,
             null,
-            (ctx, self) -> {
-              long handle = context.handle(this);
-              text[0] =
-                  Text.read(
-                      (buffer, size) -> Raw.dlcore_tensor_to_string(ctx, handle, buffer, size));
-              if (text[0] == null) {
-                throw context.core.failure();
-              }
-              return 0;
-            });
-    return text[0];
+            (ctx, self, buffer, size) ->
+                Raw.dlcore_tensor_to_string(ctx, context.handle(this), buffer, size));
   }
 }

@@ -16,6 +16,11 @@ public abstract class Access {
     long run(long context, long self);
   }
 
+  /** A call into C that writes a text, by the two-call pattern. */
+  public interface TextCall {
+    long run(long context, long self, long buffer, long size);
+  }
+
   /** A call into C that takes an array of addresses. */
   public interface ArrayCall {
     long run(long context, long addresses);
@@ -49,8 +54,14 @@ public abstract class Access {
   /** The address of a tensor of that context. Only within a call. */
   public abstract long handle(Context dl, Tensor tensor);
 
-  /** A variable that was borrowed from an object. */
-  public abstract Variable variable(Context dl, long borrowed);
+  /** Runs a call that lends a variable. */
+  public abstract Variable variable(Context dl, Resource on, Call call);
+
+  /** Within a call: a variable that was lent, or the failure that there is none. */
+  public abstract Variable borrowed(Context dl, long variable);
+
+  /** Runs a call that writes a text by the two-call pattern. */
+  public abstract String text(Context dl, Resource on, TextCall call);
 
   /** A handle that is closed with the context at the latest. */
   public abstract Handle own(Context dl, Handle.Kind kind, long made);
@@ -74,7 +85,7 @@ public abstract class Access {
    * snapshot, its children and variables stand in for the given ones.
    */
   public abstract void forward(
-      Context dl,
+      Resource made,
       long child,
       long module,
       long call,

@@ -64,6 +64,11 @@ public final class Handle {
     }
   }
 
+  /** Whether that is the address. */
+  public boolean refersTo(long address) {
+    return pointer == address;
+  }
+
   public boolean isClosed() {
     return uses.get() < 0;
   }

@@ -114,7 +114,7 @@ public abstract class CustomModule extends Module {
     Callbacks.Module callback =
         (child, module, call) ->
             access.forward(
-                dl,
+                parts.module,
                 child,
                 module,
                 call,
@@ -123,23 +123,28 @@ public abstract class CustomModule extends Module {
                 x -> parts.module.forward(x));
     long number = Callbacks.register(callback); // forgotten when C has no more use for it
     String names = parts.names.isEmpty() ? null : String.join(",", parts.names);
-    return access.withHandles(
-        dl,
-        parts.children,
-        (ctx, children) ->
-            access.inside(
-                parts.variables,
-                variables ->
-                    Raw.dlcore_module_define(
-                        ctx,
-                        kind,
-                        children,
-                        parts.children.size(),
-                        names,
-                        variables,
-                        parts.variables.size(),
-                        Callbacks.address(Callbacks.MODULE),
-                        number,
-                        Callbacks.address(Callbacks.DESTROY))));
+    try {
+      return access.withHandles(
+          dl,
+          parts.children,
+          (ctx, children) ->
+              access.inside(
+                  parts.variables,
+                  variables ->
+                      Raw.dlcore_module_define(
+                          ctx,
+                          kind,
+                          children,
+                          parts.children.size(),
+                          names,
+                          variables,
+                          parts.variables.size(),
+                          Callbacks.address(Callbacks.MODULE),
+                          number,
+                          Callbacks.address(Callbacks.DESTROY))));
+    } catch (RuntimeException error) {
+      Callbacks.forget(number); // also where the call was never made
+      throw error;
+    }
   }
 }

@@ -17,7 +17,6 @@ import org.dlcore.internal.Handle;
 import org.dlcore.internal.Memory;
 import org.dlcore.internal.Raw;
 import org.dlcore.internal.Streams;
-import org.dlcore.internal.Text;
 import org.dlcore.internal.Words;
 
 /** A layer or a model. */
@@ -108,8 +107,8 @@ public class Module extends Resource {
               long count = Raw.dlcore_module_variable_count(self);
               for (long i = 0; i < count; i++) {
                 long variable = Raw.dlcore_module_variable(ctx, self, i);
-                if (!trainable || Raw.dlcore_variable_is_trainable(variable) == 1) {
-                  variables.add(Access.get().variable(dl, variable));
+                if (!trainable || Raw.dlcore_variable_is_trainable(variable) != 0) {
+                  variables.add(Access.get().borrowed(dl, variable));
                 }
               }
               return 0;
@@ -124,21 +123,18 @@ public class Module extends Resource {
    */
   public List<String> paths() {
     List<String> paths = new ArrayList<>();
-    Access.get()
-        .value(
-            context(),
-            this,
-            (ctx, self) -> {
-              long count = Raw.dlcore_module_variable_count(self);
-              for (long i = 0; i < count; i++) {
-                long index = i;
-                paths.add(
-                    Text.read(
-                        (buffer, size) ->
-                            Raw.dlcore_module_variable_path(ctx, self, index, buffer, size)));
-              }
-              return 0;
-            });
+    long count =
+        Access.get().value(context(), this, (ctx, self) -> Raw.dlcore_module_variable_count(self));
+    for (long i = 0; i < count; i++) {
+      long index = i;
+      paths.add(
+          Access.get()
+              .text(
+                  context(),
+                  this,
+                  (ctx, self, buffer, size) ->
+                      Raw.dlcore_module_variable_path(ctx, self, index, buffer, size)));
+    }
     return paths;
   }
 
@@ -150,9 +146,7 @@ public class Module extends Resource {
    */
   public Variable find(String path) {
     Context dl = context();
-    long found =
-        Access.get().made(dl, this, (ctx, self) -> Raw.dlcore_module_find(ctx, self, path));
-    return Access.get().variable(dl, found);
+    return Access.get().variable(dl, this, (ctx, self) -> Raw.dlcore_module_find(ctx, self, path));
   }
 
   /**

@@ -117,13 +117,9 @@ public abstract class Optimizer extends Resource {
    * @return an f64 variable of rank 0
    */
   public Variable learningRate(int group) {
-    long borrowed =
-        Access.get()
-            .made(
-                context(),
-                this,
-                (ctx, self) -> Raw.dlcore_optimizer_learning_rate(ctx, self, group));
-    return Access.get().variable(context(), borrowed);
+    return Access.get()
+        .variable(
+            context(), this, (ctx, self) -> Raw.dlcore_optimizer_learning_rate(ctx, self, group));
   }
 
   /**
@@ -141,7 +137,7 @@ public abstract class Optimizer extends Resource {
               long count = Raw.dlcore_optimizer_variable_count(self);
               for (long i = 0; i < count; i++) {
                 long variable = Raw.dlcore_optimizer_variable(ctx, self, i);
-                variables.add(Access.get().variable(context(), variable));
+                variables.add(Access.get().borrowed(context(), variable));
               }
               return 0;
             });
