@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code that guide-java.md quotes, as one program that checks itself.
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -212,8 +210,8 @@ public final class Guide {
     }
   }
 
-  public static void main(String[] args) throws IOException {
-    Path folder = Files.createTempDirectory("guide");
+  public static void main(String[] args) {
+    Path folder = Path.of(args.length > 0 ? args[0] : ".");
     engines();
     try (Context dl = Context.open("cpu", 42)) {
       errors(dl);

@@ -41,7 +41,7 @@ suite_java() {
   tally "${run[@]}" "$java_output/tests:$java_test_path" RunTests "$java_output/tests"
   tally "${run[@]}" "$java_output/conformance:$java_test_path" Conformance tests/conformance/cases capi/ops.json
   tally --check "documentation is complete" bindings/java/build.sh build "$java_output" javadoc
-  tally --check "the guide holds" "${run[@]}" "$java_output/guide:$java_jar" Guide
+  tally --check "the guide holds" "${run[@]}" "$java_output/guide:$java_jar" Guide "$scratch"
   tally --check "Maven builds the package" bindings/java/package.sh build "$java_output"
 }
 
