@@ -173,11 +173,11 @@ class Call:
 
     def describe(self, parameters, extra=(), returns=True):
         """Lines of Javadoc."""
-        lines = [_prose(self.doc)]
+        lines = [prose(self.doc)]
         if self.entry.family == "op" and self.entry.dtypes():
-            lines += ["", f"<p>{_prose(self.entry.dtypes())}"]
+            lines += ["", f"<p>{prose(self.entry.dtypes())}"]
         lines.append("")
-        lines += [f"@param {p.name} {_prose(' '.join(p.doc.split())) or _described(p)}" for p in parameters]
+        lines += [f"@param {p.name} {prose(' '.join(p.doc.split())) or _described(p)}" for p in parameters]
         lines += [f"@param {name} {doc}" for name, doc in extra]
         if returns:
             lines.append(f"@return {self._result()}")
@@ -185,7 +185,7 @@ class Call:
 
     def _result(self):
         outputs = [output for output in self.entry.visible_outputs]
-        text = "; ".join(_prose(output["doc"]) for output in outputs if output["doc"])
+        text = "; ".join(prose(output["doc"]) for output in outputs if output["doc"])
         return text or ("the results" if self.many else "the result")
 
 
@@ -193,9 +193,7 @@ def _described(parameter):
     return "the operands" if "Tensor" in parameter.type and parameter.type != "Tensor" else f"operand {parameter.name}"
 
 
-def _prose(text):
+def prose(text):
+    """Plain text as HTML that doclint accepts."""
     escaped = html.escape(text.strip(), quote=False).replace("@", "&#64;").replace("*/", "*&#47;")
     return re.sub(r"\n\s*\n", "\n\n<p>", escaped)
-
-
-

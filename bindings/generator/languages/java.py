@@ -2,7 +2,6 @@
 """Renders the generated part of the Java binding: its SWIG interface, the layout of the C structs, and a typed
 method or class for every op, layer, optimizer and status code."""
 
-import html
 import re
 
 import catalogue
@@ -47,7 +46,7 @@ def generate(api, raw):
 
 def _render(template, **values):
     environment = ops.environment()
-    environment.globals.update(doc=_doc, prose=_prose, camel=calls.camel)
+    environment.globals.update(doc=_doc, prose=calls.prose, camel=calls.camel)
     text = environment.get_template(f"java/{template}.j2").render(**values)
     text = re.sub(r"^import [\w.]+\.(\w+);\n", lambda match: _used(match, text), text, flags=re.MULTILINE)
     text = re.sub(r"\n+(?=\n *}$)", "", text, flags=re.MULTILINE)
@@ -105,12 +104,6 @@ def _dtypes(api):
 
 
 # ---- Javadoc
-
-
-def _prose(text):
-    """Plain text as HTML that doclint accepts."""
-    escaped = html.escape(text.strip(), quote=False).replace("@", "&#64;").replace("*/", "*&#47;")
-    return re.sub(r"\n\s*\n", "\n\n<p>", escaped)
 
 
 def _doc(lines, indent):

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicLong;
 import org.dlcore.*;
@@ -36,21 +38,30 @@ public final class Serve {
   }
 
   public static void main(String[] arguments) throws Exception {
-    List<String> given = Arrays.asList(arguments);
-    int requests = number(given, "--requests", 10_000);
+    int requests = 10_000;
+    int workers = 32;
+    boolean checked = false;
+    try {
+      for (Iterator<String> given = List.of(arguments).iterator(); given.hasNext(); ) {
+        switch (given.next()) {
+          case "--requests" -> requests = Integer.parseUnsignedInt(given.next());
+          case "--workers" -> workers = Integer.parseUnsignedInt(given.next());
+          case "--check" -> checked = true;
+          default -> throw new NoSuchElementException();
+        }
+      }
+    } catch (NoSuchElementException | NumberFormatException error) {
+      System.err.println("usage: Serve [--requests N] [--workers N] [--check]");
+      System.exit(2);
+    }
     try (var engine = Engine.open();
         var dl = engine.context("cpu", 42)) {
-      var serve = new Serve(engine, number(given, "--workers", 32), given.contains("--check"));
+      var serve = new Serve(engine, Math.max(workers, 1), checked);
       serve.run(dl, requests);
       System.out.printf(
           "%d requests, %d wrong, %d steps%n", requests, serve.wrong.get(), serve.steps.size() - 1);
       System.exit(serve.wrong.get() == 0 ? 0 : 1);
     }
-  }
-
-  private static int number(List<String> given, String option, int otherwise) {
-    int at = given.indexOf(option);
-    return at < 0 ? otherwise : Integer.parseInt(given.get(at + 1));
   }
 
   private void run(Context dl, int requests) throws Exception {

@@ -51,7 +51,7 @@ public final class Statistics {
   }
 
   /**
-   * Dlcore_isa_* in use.
+   * DLCORE_ISA_* in use.
    *
    * @return the value at that moment
    */
