@@ -80,6 +80,9 @@ final class CallbackTest extends EngineTest {
         Context other = shared.context("cpu")) {
       assertEquals(cube.number(), other.op("cube").number());
     }
+    try (Context other = engine.context("cpu")) { // what was shared is still open
+      assertEquals(2, other.full(2).add(1).sum().toFloat());
+    }
   }
 
   @Test

@@ -23,8 +23,8 @@ public final class Engine implements AutoCloseable {
   private final Handle handle;
   private final EngineLog log = new EngineLog();
 
-  private Engine(long pointer) {
-    handle = new Handle(Handle.Kind.ENGINE, pointer, log::end);
+  private Engine(Handle.Kind kind, long pointer) {
+    handle = new Handle(kind, pointer, log::end);
     log.begin(handle);
     Reaper.guard(this, handle);
   }
@@ -128,7 +128,7 @@ public final class Engine implements AutoCloseable {
       if (pointer == 0) {
         throw Core.taken(record.getLong(Layout.EngineOptions.SIZE), null);
       }
-      return new Engine(pointer);
+      return new Engine(Handle.Kind.ENGINE, pointer);
     }
   }
 
@@ -137,14 +137,14 @@ public final class Engine implements AutoCloseable {
    * one then sees.
    *
    * @param address the address of its {@code dlcore_engine}
-   * @return an engine to be closed like another one; closing it ends the engine's threads
+   * @return an engine to be closed like another one; whoever opened it still has it then
    */
   public static Engine adopt(long address) {
     if (address == 0) {
       throw new InvalidArgumentException("adopt: there is no engine at address 0");
     }
     Raw.dlcore_engine_retain(address);
-    return new Engine(address);
+    return new Engine(Handle.Kind.SHARED_ENGINE, address);
   }
 
   /**

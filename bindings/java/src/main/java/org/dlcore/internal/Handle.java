@@ -12,6 +12,7 @@ public final class Handle {
   /** What it refers to. */
   public enum Kind {
     ENGINE,
+    SHARED_ENGINE,
     VARIABLE,
     MODULE,
     OPTIMIZER,
@@ -23,7 +24,7 @@ public final class Handle {
 
     @Override
     public String toString() {
-      return name().toLowerCase(java.util.Locale.ROOT);
+      return this == SHARED_ENGINE ? "engine" : name().toLowerCase(java.util.Locale.ROOT);
     }
   }
 
@@ -93,6 +94,7 @@ public final class Handle {
   private void giveBack() {
     switch (kind) {
       case ENGINE -> Raw.dlcore_engine_close(pointer);
+      case SHARED_ENGINE -> Raw.dlcore_engine_release(pointer);
       case VARIABLE -> Raw.dlcore_variable_release(pointer);
       case MODULE -> Raw.dlcore_module_release(pointer);
       case OPTIMIZER -> Raw.dlcore_optimizer_release(pointer);
