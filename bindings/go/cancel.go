@@ -20,13 +20,14 @@ import (
 func (dl *Context) With(done context.Context) *Context {
 	view := dl.c.view(dl.root)
 	view.watch = &watch{done: done, c: dl.c}
-	context.AfterFunc(done, view.watch.cancel)
+	view.watch.forget = context.AfterFunc(done, view.watch.cancel)
 	return view
 }
 
 // watch cancels the calls of one view, and no others on the same context.
 type watch struct {
 	done    context.Context
+	forget  func() bool
 	c       *core
 	mu      sync.Mutex
 	running bool

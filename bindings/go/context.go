@@ -78,7 +78,8 @@ func (e *Engine) Context(device string, options ...ContextOption) (*Context, err
 func newContext(c *core) *Context {
 	root := &Scope{c: c}
 	c.scope = root
-	return c.view(root)
+	root.dl = c.view(root)
+	return root.dl
 }
 
 // view makes a Context with an error of its own.
@@ -89,8 +90,14 @@ func (c *core) view(root *Scope) *Context {
 }
 
 // Close ends the context and everything it made. A call that runs on another goroutine ends as usual
-// first. Closing it again does nothing.
-func (dl *Context) Close() { dl.c.close() }
+// first. Closing it again does nothing. Closing a view that With made ends only the view.
+func (dl *Context) Close() {
+	if dl.watch != nil {
+		dl.watch.forget()
+		return
+	}
+	dl.c.close()
+}
 
 // Engine is what the context runs on.
 func (dl *Context) Engine() *Engine { return dl.c.engine }

@@ -59,9 +59,9 @@ func Define(dl *Context, layer Layer) *Module {
 			return nil
 		})
 	})
-	return f.module(raw.ModuleDefine(f.ctx, kind, raw.Pointer(children), int64(len(children)),
+	return f.parent(raw.ModuleDefine(f.ctx, kind, raw.Pointer(children), int64(len(children)),
 		raw.Text(strings.Join(parts.names, ",")), raw.Pointer(variables), int64(len(variables)), raw.ModuleFunction,
-		uintptr(cgo.NewHandle(forward)), raw.DestroyFunction))
+		uintptr(cgo.NewHandle(forward)), raw.DestroyFunction), parts.children)
 }
 
 // parts are what a layer is made of.

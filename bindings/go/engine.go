@@ -101,6 +101,9 @@ func AdoptEngine(handle uintptr) (*Engine, error) {
 	return newEngine(raw.Engine(handle), raw.EngineRelease), nil
 }
 
+// is tells whether two are shares of one engine of the library.
+func (e *Engine) is(other *Engine) bool { return e.handle == other.handle }
+
 // Handle is what another binding adopts, as long as the engine is open; 0 once it is closed.
 func (e *Engine) Handle() uintptr {
 	if !e.use() {

@@ -112,7 +112,7 @@ func use[H ~uintptr](f *frame, name string, o *object[H]) H {
 	if !f.ok() {
 		return 0
 	}
-	if o.dl.c.engine != f.dl.c.engine {
+	if !o.dl.c.engine.is(f.dl.c.engine) {
 		f.fail(InvalidArgument, "%s belongs to another engine", name)
 		return 0
 	}

@@ -83,6 +83,9 @@ func (l *Loader) Open() *Loader {
 	}
 	f := l.dl.begin("loader_open")
 	defer f.end()
+	if l.isClosed() {
+		f.fail(FailedPrecondition, "the loader has been closed")
+	}
 	if !f.ok() {
 		return l
 	}

@@ -21,11 +21,14 @@ func (e *Engine) LogTo(done context.Context, logger *slog.Logger) {
 			level = known
 		}
 	}
-	if e.use() {
-		raw.EngineSetLogLevel(e.handle, level)
-		e.done()
+	if !e.use() {
+		return
 	}
+	defer e.done()
+	raw.EngineSetLogLevel(e.handle, level)
+	raw.EngineRetain(e.handle) // so that closing the engine need not wait
 	go func() {
+		defer raw.EngineRelease(e.handle)
 		for e.logNext(done, logger) {
 		}
 	}()
@@ -34,14 +37,14 @@ func (e *Engine) LogTo(done context.Context, logger *slog.Logger) {
 // logNext waits a while for a record; false when there will be none.
 func (e *Engine) logNext(done context.Context, logger *slog.Logger) bool {
 	const wait = 100 // milliseconds, so that closing the engine and done are seen
-	if done.Err() != nil || !e.use() {
+	if done.Err() != nil {
 		return false
 	}
-	defer e.users.done()
+	closed := e.isClosed() // what was said before can still be taken
 	var r raw.LogRecord
 	r.StructSize = uint32(unsafe.Sizeof(r))
 	if raw.EngineNextLog(e.handle, &r, wait) != 1 {
-		return true
+		return !closed
 	}
 	record := slog.NewRecord(time.Unix(0, r.Time), slogLevel(r.Level), text(r.Message[:]), 0)
 	record.AddAttrs(slog.String("source", text(r.Source[:])))

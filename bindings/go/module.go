@@ -5,12 +5,17 @@ package dlcore
 import (
 	"io"
 	"iter"
+	"slices"
 
 	"dlcore/internal/raw"
 )
 
-// Module is a layer or a model. Package dlcore/nn makes them.
-type Module struct{ object[raw.Module] }
+// Module is a layer or a model. Package dlcore/nn makes them. Those that are put into another one are
+// closed with it.
+type Module struct {
+	object[raw.Module]
+	family family
+}
 
 // NewModule makes the layer of a number of the catalogue; package dlcore/nn has a function for each.
 func NewModule(dl *Context, layer int32, children []*Module, words []int64) *Module {
@@ -25,7 +30,16 @@ func NewModule(dl *Context, layer int32, children []*Module, words []int64) *Mod
 		handle = raw.ModuleCreate(f.ctx, layer, raw.Pointer(handles), int64(len(handles)), raw.Pointer(words),
 			int64(len(words)))
 	}
-	return f.module(handle)
+	return f.parent(handle, children)
+}
+
+// parent is a new module that its children are closed with.
+func (f *frame) parent(handle raw.Module, children []*Module) *Module {
+	m := f.module(handle)
+	if handle != 0 {
+		m.family.children = slices.Clone(children)
+	}
+	return m
 }
 
 // useModule is the handle of a module, which may be nil.
@@ -43,12 +57,19 @@ func (f *frame) module(handle raw.Module) *Module {
 		f.take(Internal)
 	}
 	m := &Module{}
-	m.hold(f.dl, handle, raw.ModuleRelease, m)
+	m.hold(f.dl, handle, func(handle raw.Module) {
+		m.family.close()
+		raw.ModuleRelease(handle)
+	}, m)
 	return m
 }
 
 // Call runs the module on the context of x.
 func (m *Module) Call(x *Tensor) *Tensor {
+	if x == nil {
+		m.dl.stick(failure(InvalidArgument, "module_call: x is nil"))
+		return m.dl.none
+	}
 	f := x.dl.begin("module_call")
 	defer f.end()
 	module, input := useModule(&f, "module", m), f.tensor("x", x)
@@ -95,7 +116,7 @@ func (m *Module) Kind() string {
 	return raw.ModuleKind(m.handle).String()
 }
 
-// Children are the modules directly inside it.
+// Children are the modules directly inside it. They are closed with it.
 func (m *Module) Children() []*Module {
 	f := m.dl.begin("module_child")
 	defer f.end()
@@ -103,17 +124,21 @@ func (m *Module) Children() []*Module {
 	if !f.ok() {
 		return nil
 	}
-	children := make([]*Module, raw.ModuleChildCount(handle))
-	for i := range children {
-		child := raw.ModuleChild(handle, int64(i))
-		raw.ModuleRetain(child)
-		children[i] = f.module(child)
+	m.family.mu.Lock()
+	defer m.family.mu.Unlock()
+	if m.family.children == nil {
+		m.family.children = make([]*Module, raw.ModuleChildCount(handle))
+		for i := range m.family.children {
+			child := raw.ModuleChild(handle, int64(i))
+			raw.ModuleRetain(child)
+			m.family.children[i] = f.module(child)
+		}
 	}
-	return children
+	return slices.Clone(m.family.children)
 }
 
 // Variables are those of the module and everything inside it, with their paths, in the order of their
-// definition.
+// definition. They are closed with it.
 func (m *Module) Variables() iter.Seq2[string, *Variable] {
 	return func(yield func(string, *Variable) bool) {
 		paths, variables := m.variables()
@@ -140,7 +165,7 @@ func (m *Module) variables() (paths []string, variables []*Variable) {
 		if variable == 0 || f.err != nil {
 			return nil, nil
 		}
-		paths, variables = append(paths, path), append(variables, m.dl.variable(variable))
+		paths, variables = append(paths, path), append(variables, m.family.variable(m.dl, variable))
 	}
 	return paths, variables
 }
@@ -168,7 +193,7 @@ func (m *Module) Find(path string) *Variable {
 			f.take(Internal)
 		}
 	}
-	return m.dl.variable(variable)
+	return m.family.variable(m.dl, variable)
 }
 
 // SaveFile saves all variables by path as safetensors. The file is replaced as a whole or not at all.

@@ -42,6 +42,8 @@ func (u *users) close() bool {
 	}
 }
 
+func (u *users) isClosed() bool { return u.count.Load() >= isClosed }
+
 // finish runs free once: a use that comes too late also ends with the count at isClosed.
 func (u *users) finish() {
 	if u.count.CompareAndSwap(isClosed, 2*isClosed) && u.free != nil {

@@ -9,7 +9,10 @@ import (
 )
 
 // Optimizer updates variables from their gradients. Package dlcore/optim makes them.
-type Optimizer struct{ object[raw.Optimizer] }
+type Optimizer struct {
+	object[raw.Optimizer]
+	family family
+}
 
 // NewOptimizer makes the optimizer of a number of the catalogue; package dlcore/optim has a function
 // for each.
@@ -31,7 +34,10 @@ func NewOptimizer(dl *Context, optimizer int32, parameters []*Variable, words []
 		}
 	}
 	o := &Optimizer{}
-	o.hold(dl, handle, raw.OptimizerRelease, o)
+	o.hold(dl, handle, func(handle raw.Optimizer) {
+		o.family.close()
+		raw.OptimizerRelease(handle)
+	}, o)
 	return o
 }
 
@@ -156,7 +162,7 @@ func (o *Optimizer) variable(what string, index int64,
 			f.take(Internal)
 		}
 	}
-	return o.dl.variable(variable)
+	return o.family.variable(o.dl, variable)
 }
 
 // SetLearningRate replaces the learning rate of all groups.
@@ -164,8 +170,6 @@ func (o *Optimizer) SetLearningRate(lr float64) {
 	scope := o.dl.Scope()
 	defer scope.Close()
 	for group := range o.Groups() {
-		variable := o.LearningRate(group)
-		variable.Assign(o.dl.Tensor(lr))
-		variable.Close()
+		o.LearningRate(group).Assign(o.dl.Tensor(lr))
 	}
 }

@@ -20,7 +20,8 @@ import (
 //
 // The outermost one belongs to the context; it also owns all other objects.
 type Scope struct {
-	c         *core
+	dl        *Context
+	c         *core // of dl
 	outer     *Scope
 	tensors   []*Tensor
 	collected bool
@@ -41,7 +42,7 @@ func Collected() ScopeOption { return func(s *Scope) { s.collected = true } }
 
 // Scope opens a scope inside the innermost one.
 func (dl *Context) Scope(options ...ScopeOption) *Scope {
-	s := &Scope{c: dl.c}
+	s := &Scope{dl: dl, c: dl.c}
 	for _, option := range options {
 		option(s)
 	}
@@ -65,7 +66,10 @@ func (s *Scope) Reset() { s.leave((*Scope).clear) }
 func (s *Scope) leave(do func(*Scope)) {
 	c := s.c
 	if !c.enter() {
-		return // closed with the context, or by a goroutine that has no business here
+		if c.state.Load()&closing == 0 {
+			s.dl.stick(c.refusal("scope_close"))
+		}
+		return // else it went with the context
 	}
 	defer c.leave()
 	if !s.isOpen() {

@@ -5,7 +5,6 @@ package dlcore
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -52,8 +51,13 @@ func (t *Tensor) Keep() *Tensor {
 	}
 	defer c.leave()
 	if s := t.scope; s != nil && s.outer != nil && t.handle.Load() != 0 {
-		if i := slices.Index(s.tensors, t); i >= 0 {
-			s.tensors = slices.Delete(s.tensors, i, i+1)
+		last := len(s.tensors) - 1
+		for i := last; i >= 0; i-- { // mostly it is one of the latest
+			if s.tensors[i] == t {
+				s.tensors[i], s.tensors[last] = s.tensors[last], nil
+				s.tensors = s.tensors[:last]
+				break
+			}
 		}
 		outer := s.outer
 		for outer.collected && outer.outer != nil { // it has no list; tensors in it are the collector's
@@ -75,7 +79,7 @@ func (t *Tensor) On(dl *Context) *Tensor {
 	if !f.ok() {
 		return dl.none
 	}
-	if t.dl.c.engine != dl.c.engine {
+	if !t.dl.c.engine.is(dl.c.engine) {
 		f.fail(InvalidArgument, "the tensor belongs to another engine")
 		return dl.none
 	}

@@ -34,7 +34,7 @@ func newVariable(dl *Context, name string, value *Tensor, flags uint64) *Variabl
 	return dl.ownVariable(handle)
 }
 
-// variable wraps a handle that another object lends.
+// variable shares a handle that another object lends.
 func (dl *Context) variable(borrowed raw.Variable) *Variable {
 	raw.VariableRetain(borrowed)
 	return dl.ownVariable(borrowed)

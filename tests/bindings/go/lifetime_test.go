@@ -286,3 +286,35 @@ func TestManyTensorsOutsideScopesAreLogged(t *testing.T) {
 		t.Errorf("the log is %q, expected one line that names this file", text)
 	}
 }
+
+func TestLoadingAndUnloadingAModel(t *testing.T) {
+	dl := open(t)
+	alive := func() int {
+		s := dl.Engine().Statistics()
+		return s.LiveTensors + s.LiveVariables + s.LiveModules + s.LiveOptimizers
+	}
+	var file bytes.Buffer
+	if err := classifier(dl).Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	before := alive()
+	for range 20 {
+		model := classifier(dl)
+		if err := model.LoadBytes(file.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		adam := optim.NewAdam(dl, model.Parameters())
+		adam.SetLearningRate(1e-2)
+		if adam.Groups() != 1 || len(adam.State()) != 2+2*4 || len(model.Children()) != 3 {
+			t.Fatalf("there are %d groups, %d variables, %d children", adam.Groups(), len(adam.State()), len(model.Children()))
+		}
+		if model.Find("0.weight") != model.Parameters()[0] {
+			t.Error("a variable is another one each time")
+		}
+		model.Close()
+		adam.Close()
+	}
+	if n := alive() - before; n > 0 {
+		t.Errorf("%d handles are left", n)
+	}
+}
