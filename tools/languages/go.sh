@@ -70,14 +70,17 @@ build_go() {
   local example output="$root/$go_output"
   build_release || return 1
   mkdir -p "$output"
-  for example in "$root"/examples/*/go; do
-    example=${example#"$root"/}
+  for example in examples/*/go; do
     go_in "$example" go build -o "$output/$(basename "$(dirname "$example")")" . || return 1
   done
+  go_in tests/benchmarks/worker/go go build -o "$output/benchmark_worker" .
+}
+
+build_go_tests() {
+  local output="$root/$go_output"
   go_guide "$output/guide" &&
     go_in "$go_output/guide" go build -o "$output/circle" . &&
     go_in tests/conformance/go go build -o "$output/conformance" . &&
-    go_in tests/benchmarks/worker/go go build -o "$output/benchmark_worker" . &&
     go_in bindings/go go test -c -o "$output/examples.test" . &&
     go_in tests/bindings/go go test -c -o "$output/bindings.test" . &&
     go_in tests/bindings/go go test -race -c -o "$output/bindings_race.test" .
@@ -92,6 +95,7 @@ go_guide() {
 
 suite_go() {
   local module output="$root/$go_output"
+  build_go_tests || return 1
   for module in bindings/go tests/bindings/go tests/conformance/go tests/benchmarks/worker/go examples/*/go; do
     tally --check "$module is formatted and vetted" tests/bindings/go/nothing "$(
       go_in "$module" gofmt -d . 2>&1
