@@ -92,7 +92,7 @@ namespace Dlcore
             /// <returns>whether there is one</returns>
             public bool MoveNext()
             {
-                if (turn == null) turn = loader.Context.Scope();
+                if (turn == null || turn.IsClosed) turn = loader.Context.Scope();
                 else turn.Reset();
                 ValueTuple<Tensor, Tensor>? batch = loader.Next();
                 if (batch == null) Dispose();
