@@ -20,6 +20,7 @@ fn main() {
     };
     for folder in &folders {
         println!("cargo:rustc-link-search=native={folder}");
+        println!("cargo:lib_dir={folder}"); // DEP_DLCORE_LIB_DIR of a build script that wants to set an rpath
     }
     println!("cargo:rustc-link-lib=dylib=dlcore");
 }

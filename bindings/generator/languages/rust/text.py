@@ -10,7 +10,7 @@ WIDTH = 100
 # Names that a parameter must not have: Rust's words, and what the generated functions use themselves.
 _WORDS = """abstract as async await become box break const continue crate do dyn else enum extern false final fn for if
 impl in let loop macro match mod move mut override priv pub ref return self Self static struct super trait true try
-type typeof unsafe unsized use virtual where while yield context options words""".split()
+type typeof unsafe unsized use virtual where while yield call child context layers options parameters words""".split()
 
 
 def identifier(name):

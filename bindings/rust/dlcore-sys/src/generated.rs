@@ -261,7 +261,7 @@ pub type dlcore_deallocate_fn = Option<unsafe extern "C" fn(user_data: *mut c_vo
 /// module that was made or a snapshot of it: its children and variables are asked of it.
 /// `child` is a context for the callback's own calls, see dlcore_op_callback.
 /// ```
-pub type dlcore_module_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child: *mut dlcore_context, module: *mut dlcore_module, call: *mut dlcore_op_call) -> dlcore_status>;
+pub type dlcore_module_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child_: *mut dlcore_context, module: *mut dlcore_module, call_: *mut dlcore_op_call) -> dlcore_status>;
 
 /// ```text
 /// `child` is a context for the callback's own calls, for as long as the callback runs. It inherits the
@@ -270,7 +270,7 @@ pub type dlcore_module_callback = Option<unsafe extern "C" fn(user_data: *mut c_
 /// the callback releases what it makes, otherwise all goes with the child.
 /// A callback returns DLCORE_OK, or a code after dlcore_context_set_error.
 /// ```
-pub type dlcore_op_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child: *mut dlcore_context, call: *mut dlcore_op_call) -> dlcore_status>;
+pub type dlcore_op_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child_: *mut dlcore_context, call_: *mut dlcore_op_call) -> dlcore_status>;
 
 pub type dlcore_kernel_fn = Option<unsafe extern "C" fn(queue: *mut c_void, launch: *const dlcore_launch) -> dlcore_status>;
 
@@ -1193,28 +1193,28 @@ extern "C" {
     /// Errors: ALREADY_EXISTS (an op of that name), INVALID_ARGUMENT.
     /// ```
     pub fn dlcore_op_register(ctx: *mut dlcore_context, name: *const c_char, n_inputs: i32, n_outputs: i32, n_attrs: i32, infer: dlcore_op_callback, forward: dlcore_op_callback, backward: dlcore_op_callback, user_data: *mut c_void, destroy: Option<unsafe extern "C" fn(user_data: *mut c_void)>, op: *mut i32) -> dlcore_status;
-    pub fn dlcore_op_call_input_count(call: *const dlcore_op_call) -> i32;
+    pub fn dlcore_op_call_input_count(call_: *const dlcore_op_call) -> i32;
     /// ```text
     /// Borrowed tensors; in `infer` only their dtype and shape may be looked at. NULL for a wrong index.
     /// ```
-    pub fn dlcore_op_call_input(call: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
-    pub fn dlcore_op_call_output(call: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
+    pub fn dlcore_op_call_input(call_: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
+    pub fn dlcore_op_call_output(call_: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
     /// ```text
     /// Gradient that came to an output; NULL when none did.
     /// ```
-    pub fn dlcore_op_call_gradient(call: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
+    pub fn dlcore_op_call_gradient(call_: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
     /// ```text
     /// 1 when the gradient of that input is asked for.
     /// ```
-    pub fn dlcore_op_call_needs_gradient(call: *const dlcore_op_call, index: i32) -> i32;
-    pub fn dlcore_op_call_attr(call: *const dlcore_op_call, index: i32) -> i64;
-    pub fn dlcore_op_call_set_output_type(call: *mut dlcore_op_call, index: i32, dtype: dlcore_dtype, shape: *const i64, rank: i32) -> dlcore_status;
+    pub fn dlcore_op_call_needs_gradient(call_: *const dlcore_op_call, index: i32) -> i32;
+    pub fn dlcore_op_call_attr(call_: *const dlcore_op_call, index: i32) -> i64;
+    pub fn dlcore_op_call_set_output_type(call_: *mut dlcore_op_call, index: i32, dtype: dlcore_dtype, shape: *const i64, rank: i32) -> dlcore_status;
     /// ```text
     /// The output takes the dtype and shape (symbolic dimensions included) of `like`.
     /// ```
-    pub fn dlcore_op_call_set_output_like(call: *mut dlcore_op_call, index: i32, like: *const dlcore_tensor) -> dlcore_status;
-    pub fn dlcore_op_call_set_output(call: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
-    pub fn dlcore_op_call_set_input_gradient(call: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
+    pub fn dlcore_op_call_set_output_like(call_: *mut dlcore_op_call, index: i32, like: *const dlcore_tensor) -> dlcore_status;
+    pub fn dlcore_op_call_set_output(call_: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
+    pub fn dlcore_op_call_set_input_gradient(call_: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
     /// ```text
     /// Makes optimizer number `optimizer` of the catalogue for all trainable variables of the modules,
     /// as its first parameter group.

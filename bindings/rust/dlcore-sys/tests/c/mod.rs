@@ -82,7 +82,9 @@ macro_rules! functions {
 }
 
 functions!(() (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
-           (A B C D E F G H I) (A B C D E F G H I J) (A B C D E F G H I J K) (A B C D E F G H I J K L));
+           (A B C D E F G H I) (A B C D E F G H I J) (A B C D E F G H I J K) (A B C D E F G H I J K L)
+    (A B C D E F G H I J K L M)
+    (A B C D E F G H I J K L M N));
 
 /// C text that compiles only when all that was told holds.
 pub struct Probe {
