@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/ops/families/common.h"
+#include "core/ops/window.h"
 
 namespace dlcore {
 namespace {
@@ -20,50 +21,41 @@ constexpr int64_t kLargest = INT32_MAX;  // of strides, paddings and dilations: 
 
 // ---- Geometry
 
-// The attributes along rows (axis 0) and columns (axis 1).
 struct Window {
-  std::array<int64_t, 2> stride{1, 1}, dilation{1, 1}, before{0, 0}, after{0, 0};
+  WindowAxis axes[2];  // their kernels are those of the weight
   int64_t groups = 1;
   bool same = false;  // sizes follow from strides alone
 };
 
-void read_pair(const Infer& r, int attr, int64_t least, std::array<int64_t, 2>& pair) {
+void take_pair(const Infer& r, int attr, int64_t WindowAxis::*member, Window& w) {
   if (!r.attrs.has(attr)) return;
-  const auto list = r.attrs.list(attr);
   const char* const name = r.op.attrs[static_cast<size_t>(attr)].name;
-  if (list.size() != 1 && list.size() != 2)
-    r.refuse("{} has {} entries, expected 1 or 2", name, list.size());
-  for (int64_t v : list) {
-    if (v < least || v > kLargest)
-      r.refuse("{} is {}, expected {} to {}", name, v, least, kLargest);
-  }
-  pair = {list.front(), list.back()};
+  const auto pair = read_pair(r.op.name, name, r.attrs.list(attr), 1, kLargest);
+  for (size_t i = 0; i < 2; ++i) w.axes[i].*member = pair[i];
 }
 
-void read_padding(const Infer& r, Window& w) {
+void take_padding(const Infer& r, Window& w) {
   const auto how = r.attrs.text(kAutoPad);
   w.same = how == "same_upper" || how == "same_lower";
   if (!r.attrs.has(kPadding)) return;
   const auto list = r.attrs.list(kPadding);
-  if (list.size() != 1 && list.size() != 2 && list.size() != 4) {
-    r.refuse(
-        "padding has {} entries, expected 1, 2 (rows, columns) or 4 (top, left, bottom, right)",
-        list.size());
-  }
+  const Margins margins = read_padding(r.op.name, list);
   for (int64_t v : list) {
     if (v < 0 || v > kLargest) r.refuse("padding is {}, expected 0 to {}", v, kLargest);
     if (v != 0 && how != "none")
       r.refuse("padding is {} and auto_pad is '{}', expected only one of them", v, how);
   }
-  w.before = {list[0], list[list.size() == 1 ? 0 : 1]};
-  w.after = list.size() == 4 ? std::array{list[2], list[3]} : w.before;
+  for (size_t i = 0; i < 2; ++i) {
+    w.axes[i].before = margins.before[i];
+    w.axes[i].after = margins.after[i];
+  }
 }
 
 Window window_of(const Infer& r) {
   Window w;
-  read_pair(r, kStride, 1, w.stride);
-  read_pair(r, kDilation, 1, w.dilation);
-  read_padding(r, w);
+  take_pair(r, kStride, &WindowAxis::stride, w);
+  take_pair(r, kDilation, &WindowAxis::dilation, w);
+  take_padding(r, w);
   w.groups = r.attrs.number(kGroups);
   if (w.groups < 1) r.refuse("groups is {}, expected 1 or more", w.groups);
   return w;
@@ -71,24 +63,13 @@ Window window_of(const Infer& r) {
 
 // Size of y along one axis.
 Dim output_size(const Infer& r, const Window& w, size_t axis, Dim size, Dim kernel) {
-  const char* const along = axis == 0 ? "rows" : "columns";
+  const char* const along = kAlongAxis[axis];
   if (kernel.symbolic())
     r.refuse("the kernel has {} {}, expected a known number", r.math.text(kernel), along);
   if (kernel.value < 1) r.refuse("the kernel has 0 {}, expected 1 or more", along);
-  const int64_t extent =
-      checked_add(checked_multiply(kernel.value - 1, w.dilation[axis]), 1);  // that it covers
-  const int64_t stride = w.stride[axis];
-  if (w.same) {
-    const Dim out = r.math.divide(r.math.add(size, stride - 1), stride);
-    if (!out.symbolic() && out.value > 0)
-      checked_add((out.value - 1) * stride, extent);  // size with padding
-    return out;
-  }
-  const Dim padded = r.math.add(r.math.add(size, w.before[axis]), w.after[axis]);
-  if (!padded.symbolic() && padded.value < extent) {
-    r.refuse("the kernel covers {} {}, but x has {} with its padding", extent, along, padded.value);
-  }
-  return r.math.add(r.math.divide(r.math.subtract(padded, extent), stride), 1);
+  WindowAxis window = w.axes[axis];
+  window.kernel = kernel.value;
+  return count_windows(r.op.name, r.math, window, axis, w.same, size);
 }
 
 void need_rank4(const Infer& r, int input, const char* layout) {
@@ -140,14 +121,12 @@ void infer_input_backward(Infer& r) {
   const Window window = window_of(r);
   const auto smallest = [&](size_t axis) {
     const Dim out = r.dim(0, static_cast<int>(axis) + 2);
-    const Dim stride = window.stride[axis];
-    if (window.same) return r.math.multiply(out, stride);
-    const Dim extent =
-        r.math.add(r.math.multiply(r.math.subtract(r.dim(1, static_cast<int>(axis) + 2), 1),
-                                   window.dilation[axis]),
-                   1);
-    const Dim padded = r.math.add(r.math.multiply(r.math.subtract(out, 1), stride), extent);
-    return r.math.subtract(padded, window.before[axis] + window.after[axis]);
+    const WindowAxis& a = window.axes[axis];
+    if (window.same) return r.math.multiply(out, a.stride);
+    const Dim extent = r.math.add(
+        r.math.multiply(r.math.subtract(r.dim(1, static_cast<int>(axis) + 2), 1), a.dilation), 1);
+    const Dim padded = r.math.add(r.math.multiply(r.math.subtract(out, 1), a.stride), extent);
+    return r.math.subtract(padded, a.before + a.after);
   };
   const auto size = two_sizes(r, smallest);
   const Dims x = {r.dim(0, 0), r.math.multiply(r.dim(1, 1), window.groups), size[0], size[1]};
@@ -161,10 +140,11 @@ void infer_weight_backward(Infer& r) {
   const Window window = window_of(r);
   const auto largest = [&](size_t axis) {
     const int at = static_cast<int>(axis) + 2;
-    const Dim reach = r.math.multiply(r.math.subtract(r.dim(0, at), 1), window.stride[axis]);
-    const Dim padded = r.math.add(r.dim(1, at), window.before[axis] + window.after[axis]);
+    const WindowAxis& a = window.axes[axis];
+    const Dim reach = r.math.multiply(r.math.subtract(r.dim(0, at), 1), a.stride);
+    const Dim padded = r.math.add(r.dim(1, at), a.before + a.after);
     const Dim extent = r.math.subtract(r.math.subtract(padded, reach), 1);
-    return r.math.add(r.math.divide(extent, window.dilation[axis]), 1);
+    return r.math.add(r.math.divide(extent, a.dilation), 1);
   };
   const auto size = two_sizes(r, largest);
   const Dims w = {r.dim(0, 1), r.math.divide(r.dim(1, 1), window.groups), size[0], size[1]};
@@ -193,8 +173,6 @@ Attrs shared(const AttrReader& attrs, int64_t times_groups = 1) {
   result.words()[groups] = checked_multiply(result.words()[groups], times_groups);
   return result;
 }
-
-Dims last_two(const Dims& dims) { return {dims[dims.size() - 2], dims[dims.size() - 1]}; }
 
 Value convolve(const Value& x, const Value& w, const AttrReader& attrs) {
   return call(kConv2d, {x, w}, shared(attrs));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/ops/families/common.h"
+#include "core/ops/window.h"
 
 namespace dlcore {
 namespace {
@@ -13,23 +14,16 @@ namespace {
 constexpr int32_t kTakeAlongAxis = 133, kMaxPool = 170, kMaxPoolBackward = 171, kAvgPool = 172,
                   kAvgPoolBackward = 173;
 constexpr DtypeSet kPoolDtypes = kFloatSet | kHalfSet;
-constexpr const char* kAlong[] = {"rows", "columns"};
 
 // Attributes that are in the same place in every op here.
 enum : int { kKernel, kStride, kPadding };
 
 // ---- Windows
 
-// A window along one axis, in elements of x.
-struct Extent {
-  int64_t kernel = 1, stride = 1, dilation = 1, before = 0, after = 0;
-  int64_t covered() const { return checked_add(checked_multiply(kernel - 1, dilation), 1); }
-};
-
 enum class Padding { kGiven, kSameUpper, kSameLower };
 
 struct Window {
-  Extent axes[2];
+  WindowAxis axes[2];
   Padding padding = Padding::kGiven;
   bool ceil = false;
 };
@@ -39,30 +33,23 @@ template <class... Args>
   invalid("{}: {}", op, formatted(format, std::forward<Args>(args)...));
 }
 
-// One number for both axes, or one for each.
-void read_pair(const char* op, const char* name, std::span<const int64_t> list,
-               int64_t Extent::*member, Window& w) {
-  if (list.size() != 1 && list.size() != 2)
-    refuse(op, "{} has {} entries, expected 1 or 2", name, list.size());
-  for (size_t i = 0; i < 2; ++i) {
-    const int64_t value = list[list.size() == 1 ? 0 : i];
-    if (value < 1) refuse(op, "{} is {}, expected 1 or more", name, value);
-    w.axes[i].*member = value;
-  }
+void take_pair(const char* op, const char* name, std::span<const int64_t> list,
+               int64_t WindowAxis::*member, Window& w) {
+  const auto pair = read_pair(op, name, list, 1, INT64_MAX);
+  for (size_t i = 0; i < 2; ++i) w.axes[i].*member = pair[i];
 }
 
-void read_padding(const char* op, std::span<const int64_t> list, Window& w) {
-  if (list.size() != 1 && list.size() != 2 && list.size() != 4)
-    refuse(op, "padding has {} entries, expected 1, 2 or 4", list.size());
+void take_padding(const char* op, std::span<const int64_t> list, Window& w) {
+  const Margins margins = read_padding(op, list);
   for (size_t i = 0; i < 2; ++i) {
-    Extent& e = w.axes[i];
-    e.before = list[list.size() == 1 ? 0 : i];
-    e.after = list.size() == 4 ? list[i + 2] : e.before;
-    const int64_t most = e.covered() / 2;
-    for (const int64_t value : {e.before, e.after}) {
+    WindowAxis& a = w.axes[i];
+    a.before = margins.before[i];
+    a.after = margins.after[i];
+    const int64_t most = a.covered() / 2;
+    for (const int64_t value : {a.before, a.after}) {
       if (value >= 0 && value <= most) continue;
       refuse(op, "padding is {} for {} {}, expected 0 to {}, half of what the kernel covers", value,
-             kAlong[i], i == 0 ? "above or below" : "beside", most);
+             kAlongAxis[i], i == 0 ? "above or below" : "beside", most);
     }
   }
 }
@@ -75,12 +62,12 @@ constexpr Places kMaxPlaces = {3, 4, 5}, kAvgPlaces = {-1, 3, 5}, kAvgBackwardPl
 
 Window window_of(const char* op, const AttrReader& attrs, Places places) {
   Window w;
-  read_pair(op, "kernel", attrs.list(kKernel), &Extent::kernel, w);
-  for (Extent& e : w.axes) e.stride = e.kernel;
-  if (attrs.has(kStride)) read_pair(op, "stride", attrs.list(kStride), &Extent::stride, w);
+  take_pair(op, "kernel", attrs.list(kKernel), &WindowAxis::kernel, w);
+  for (WindowAxis& e : w.axes) e.stride = e.kernel;
+  if (attrs.has(kStride)) take_pair(op, "stride", attrs.list(kStride), &WindowAxis::stride, w);
   if (places.dilation >= 0 && attrs.has(places.dilation))
-    read_pair(op, "dilation", attrs.list(places.dilation), &Extent::dilation, w);
-  for (const Extent& e : w.axes) e.covered();  // fits
+    take_pair(op, "dilation", attrs.list(places.dilation), &WindowAxis::dilation, w);
+  for (const WindowAxis& e : w.axes) e.covered();  // fits
   w.ceil = attrs.flag(places.ceil);
   const std::string_view automatic = places.auto_pad < 0 ? "none" : attrs.text(places.auto_pad);
   if (automatic == "same_upper") w.padding = Padding::kSameUpper;
@@ -88,14 +75,14 @@ Window window_of(const char* op, const AttrReader& attrs, Places places) {
   if (attrs.has(kPadding)) {
     if (automatic != "none")
       refuse(op, "padding is given and auto_pad is {}, expected one of them", automatic);
-    read_padding(op, attrs.list(kPadding), w);
+    take_padding(op, attrs.list(kPadding), w);
   }
   return w;
 }
 
 // The padding of "same" written out, for a size that is known.
-Extent resolved(const Window& w, size_t axis, int64_t size) {
-  Extent e = w.axes[axis];
+WindowAxis resolved(const Window& w, size_t axis, int64_t size) {
+  WindowAxis e = w.axes[axis];
   if (w.padding == Padding::kGiven) return e;
   const int64_t count = checked_add(size, e.stride - 1) / e.stride;
   const int64_t needed = checked_add(checked_multiply(count - 1, e.stride), e.covered());
@@ -105,36 +92,26 @@ Extent resolved(const Window& w, size_t axis, int64_t size) {
   return e;
 }
 
-// The same while a graph is captured, where some sizes are symbols.
-Dim symbolic_count(const OpDef& op, const DimMath& math, const Window& w, size_t axis, Dim size) {
-  const Extent& e = w.axes[axis];
-  if (w.padding != Padding::kGiven) return math.divide(math.add(size, e.stride - 1), e.stride);
-  if (w.ceil) {
-    fail(DLCORE_UNIMPLEMENTED, "{}: ceil_mode with a symbolic number of {}", op.name, kAlong[axis]);
-  }
-  const Dim padded = math.add(math.add(size, e.before), e.after);
-  return math.add(math.divide(math.subtract(padded, e.covered()), e.stride), 1);
-}
-
 // Number of windows along one axis. None starts in the padding behind x, and each holds an element
 // of x.
 Dim window_count(const OpDef& op, const DimMath& math, const Window& w, size_t axis, Dim size) {
-  if (size.symbolic()) return symbolic_count(op, math, w, axis, size);
-  if (size.value == 0) refuse(op.name, "x has 0 {}, expected 1 or more", kAlong[axis]);
-  const Extent e = resolved(w, axis, size.value);
-  if (e.before > 0 && size.value < e.dilation) {
+  if (size.symbolic()) {
+    const bool same = w.padding != Padding::kGiven;
+    if (w.ceil && !same) {
+      fail(DLCORE_UNIMPLEMENTED, "{}: ceil_mode with a symbolic number of {}", op.name,
+           kAlongAxis[axis]);
+    }
+    return count_windows(op.name, math, w.axes[axis], axis, same, size);
+  }
+  if (size.value == 0) refuse(op.name, "x has 0 {}, expected 1 or more", kAlongAxis[axis]);
+  WindowAxis a = resolved(w, axis, size.value);
+  if (a.before > 0 && size.value < a.dilation) {
     refuse(op.name, "x has {} {} and dilation is {}: a window may lie in the padding", size.value,
-           kAlong[axis], e.dilation);
+           kAlongAxis[axis], a.dilation);
   }
-  const int64_t covered = e.covered();
-  const int64_t padded = checked_add(checked_add(size.value, e.before), e.after);
-  const int64_t room = w.ceil ? checked_add(padded - covered, e.stride - 1) : padded - covered;
-  if (room < 0) {
-    refuse(op.name, "the kernel covers {} {}, but x has {} with its padding", covered, kAlong[axis],
-           padded);
-  }
-  const int64_t count = room / e.stride + 1;
-  const bool starts_behind = w.ceil && (count - 1) * e.stride >= size.value + e.before;
+  if (w.ceil) a.after = checked_add(a.after, a.stride - 1);  // for a window that reaches past it
+  const int64_t count = count_windows(op.name, math, a, axis, false, size).value;
+  const bool starts_behind = w.ceil && (count - 1) * a.stride >= size.value + a.before;
   return starts_behind ? count - 1 : count;
 }
 
@@ -144,7 +121,7 @@ void resolve_padding(const OpDef& op, Window& w, const Dims& size) {
   for (size_t i = 0; i < 2; ++i) {
     if (size[i].symbolic()) {
       fail(DLCORE_UNIMPLEMENTED, "{}: its derivative with auto_pad and a symbolic number of {}",
-           op.name, kAlong[i]);
+           op.name, kAlongAxis[i]);
     }
     w.axes[i] = resolved(w, i, size[i].value);
   }
@@ -167,8 +144,6 @@ void need_planes(const Infer& r, int input) {
   r.refuse("{} is {}, expected [..., H, W]", r.op.inputs[static_cast<size_t>(input)].name,
            r.math.text(r.dims(input)));
 }
-
-Dims last_two(const Dims& dims) { return {dims[dims.size() - 2], dims[dims.size() - 1]}; }
 
 Dims with_last_two(const Dims& dims, const Dims& last) {
   Dims result = dims;
@@ -284,7 +259,7 @@ constexpr int kAvgCount = 4, kAvgSize = 5;
 
 // The attributes that forward and backward share, with the padding written out.
 Attrs average_attrs(const Window& w, bool counts_padding) {
-  const Extent &rows = w.axes[0], &columns = w.axes[1];
+  const WindowAxis &rows = w.axes[0], &columns = w.axes[1];
   const int64_t kernel[] = {rows.kernel, columns.kernel}, stride[] = {rows.stride, columns.stride},
                 padding[] = {rows.before, columns.before, rows.after, columns.after};
   Attrs attrs;
