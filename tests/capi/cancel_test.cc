@@ -42,7 +42,17 @@ class CancelTest : public ApiTest {
     dlcore_tensor* small = repeated(DLCORE_F64, 3e-300, many);
     dlcore_tensor* square = dlcore_copy(ctx_, repeated(DLCORE_F64, 0.5, {6000, 6000}));
     dlcore_tensor* whole = dlcore_copy(ctx_, repeated(DLCORE_I32, 3, {4000, 4000}));
+    const int64_t floats = int64_t{1} << 28, flags = int64_t{1} << 30;  // a gigabyte of them
+    dlcore_tensor* image = repeated(DLCORE_F32, 0.5, {1, 64, 416, 416});
+    dlcore_tensor* result = repeated(DLCORE_F32, 0.5, {1, 64, 400, 400});
+    dlcore_tensor* weight = repeated(DLCORE_F32, 0.5, {64, 64, 17, 17});
     return {
+        {"random_uniform", [=, this] { return dlcore_random_uniform(ctx_, &floats, 1); }},
+        {"random_normal", [=, this] { return dlcore_random_normal(ctx_, &floats, 1); }},
+        {"random_bernoulli", [=, this] { return dlcore_random_bernoulli(ctx_, &flags, 1, 0.5); }},
+        {"conv2d", [=, this] { return dlcore_conv2d(ctx_, image, weight, dlcore_tensor_none()); }},
+        {"conv2d_input_backward", [=, this] { return op2(113, result, weight); }},
+        {"conv2d_weight_backward", [=, this] { return op2(114, result, image); }},
         {"sum", [=, this] { return dlcore_sum(ctx_, f); }},
         {"sum of rows",
          [=, this] {
