@@ -182,22 +182,12 @@ class CapturedStep {
   void run(std::vector<Group>& groups, bool keep_gradients) {
     for (Group& group : groups) record(group);
     if (assignments_.empty()) fail_without_gradients();
-    std::vector<TensorRef> values;
-    for (const Assignment& a : assignments_) {
-      values.push_back(ctx_.capture->prepare(ctx_, *a.variable, a.value.tensor()));
-    }
-    for (size_t i = 0; i < values.size(); ++i) {
-      ctx_.capture->assign_prepared(*assignments_[i].variable, std::move(values[i]));
-    }
+    assign_together(ctx_, assignments_);
     if (keep_gradients) return;
     for (Variable* variable : updated_) ctx_.capture->set_gradient(variable->slot(), nullptr);
   }
 
  private:
-  struct Assignment {
-    Variable* variable;
-    Value value;
-  };
   Value value(Variable& variable) { return {ctx_, variable.value(ctx_)}; }
 
   void record(Group& group) {

@@ -11,6 +11,7 @@
 #include "core/graph/capture.h"
 #include "core/ops/calls.h"
 #include "core/ops/rules.h"
+#include "core/tensor/locked_variables.h"
 
 namespace dlcore {
 
@@ -280,6 +281,24 @@ void store_in_capture(Capture& capture, std::span<SlotUpdate> updates) {
 }
 
 }  // namespace
+
+void assign_together(Context& ctx, std::span<const Assignment> assignments) {
+  std::vector<TensorRef> values;
+  std::vector<Variable*> variables;
+  for (const Assignment& a : assignments) {
+    variables.push_back(a.variable);
+    values.push_back(ctx.capture ? ctx.capture->prepare(ctx, *a.variable, a.value.tensor())
+                                 : a.value.ref());
+  }
+  if (ctx.capture) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      ctx.capture->assign_prepared(*variables[i], std::move(values[i]));
+    }
+    return;
+  }
+  const LockedVariables locked(variables);
+  for (size_t i = 0; i < values.size(); ++i) variables[i]->store_locked(std::move(values[i]));
+}
 
 void set_gradients(Context& ctx, std::span<Variable* const> variables,
                    std::span<const Value> gradients) {

@@ -93,6 +93,13 @@ struct SlotGradient {
   std::shared_ptr<GradientSlot> slot;
   Value gradient;
 };
+struct Assignment {
+  Variable* variable;
+  Value value;
+};
+// Stores values, without their history, all of them at one moment or none. Eagerly the caller holds
+// the run locks; while capturing, they become updates of the graph.
+void assign_together(Context& ctx, std::span<const Assignment> assignments);
 // Replaces the gradients of variables, all of them or none.
 void set_gradients(Context& ctx, std::span<Variable* const> variables,
                    std::span<const Value> gradients);
