@@ -100,6 +100,10 @@ int64_t need_count(int64_t count, const void* array, const char* call, const cha
   return count;
 }
 
+std::span<const int64_t> need_words(const int64_t* words, int64_t n_words, const char* call) {
+  return {words, static_cast<size_t>(need_count(n_words, words, call, "attribute words"))};
+}
+
 Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const char* call) {
   Tensor& tensor = need_tensor(ctx, handle, call, "tensor");
   if (tensor.leveled()) {

@@ -54,12 +54,21 @@ Tensor& need_elements(Context& ctx, const dlcore_tensor* handle, const char* cal
 Tensor* need_input(Context& ctx, const dlcore_tensor* handle, const char* call, int64_t index);
 bool is_none(const dlcore_tensor* handle);
 
+// An object of the context's engine.
+template <class T>
+T& need_own(Context& ctx, const void* handle, const char* call, const char* name) {
+  T& object = need<T>(handle, call, name);
+  if (&object.engine() != &ctx.engine())
+    invalid("{}: {} belongs to another engine than the context", call, name);
+  return object;
+}
 // Also of the context's engine.
 Variable& need_variable(Context& ctx, const dlcore_variable* handle, const char* call);
 
 void need_pointer(const void* pointer, const char* call, const char* name);
 std::string need_text(const char* text, const char* call, const char* name);
 int64_t need_count(int64_t count, const void* array, const char* call, const char* name);
+std::span<const int64_t> need_words(const int64_t* words, int64_t n_words, const char* call);
 
 inline Value value_of(Context& ctx, Tensor& t) { return {ctx, TensorRef(&t)}; }
 

@@ -10,14 +10,6 @@ using namespace dlcore::api;
 
 namespace {
 
-// An object of the context's engine.
-template <class T>
-T& need_own(Context& ctx, const void* handle, const char* call, const char* name) {
-  T& object = need<T>(handle, call, name);
-  if (&object.engine() != &ctx.engine()) invalid("{}: {} belongs to another engine", call, name);
-  return object;
-}
-
 Checkpoint& need_checkpoint(Context& ctx, const dlcore_checkpoint* handle, const char* call) {
   return need_own<Checkpoint>(ctx, handle, call, "checkpoint");
 }

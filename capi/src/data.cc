@@ -10,11 +10,7 @@ using namespace dlcore::api;
 namespace {
 
 Loader& need_loader(Context& ctx, const dlcore_loader* handle, const char* call) {
-  Loader& loader = need<Loader>(handle, call, "loader");
-  if (&loader.engine() != &ctx.engine()) {
-    invalid("{}: loader belongs to another engine than the context", call);
-  }
-  return loader;
+  return need_own<Loader>(ctx, handle, call, "loader");
 }
 
 }  // namespace

@@ -13,11 +13,7 @@ using namespace dlcore::api;
 namespace {
 
 Module& need_module(Context& ctx, const dlcore_module* handle, const char* call) {
-  Module& module = need<Module>(handle, call, "module");
-  if (&module.engine() != &ctx.engine()) {
-    invalid("{}: module belongs to another engine than the context", call);
-  }
-  return module;
+  return need_own<Module>(ctx, handle, call, "module");
 }
 
 }  // namespace
@@ -32,11 +28,9 @@ dlcore_module* dlcore_module_create(dlcore_context* ctx, int32_t layer,
     const LayerDef* def = find_layer(layer);
     if (def == nullptr) fail(DLCORE_NOT_FOUND, "{}: no layer has number {}", kCall, layer);
     const int64_t n = need_count(n_children, children, kCall, "children");
-    const int64_t words = need_count(n_words, attrs, kCall, "attrs");
     std::vector<Module*> modules;
     for (int64_t i = 0; i < n; ++i) modules.push_back(&need<Module>(children[i], kCall, "a child"));
-    return make_ref<Module>(c, *def, modules,
-                            std::span<const int64_t>(attrs, static_cast<size_t>(words)));
+    return make_ref<Module>(c, *def, modules, need_words(attrs, n_words, kCall));
   });
 }
 

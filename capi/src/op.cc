@@ -22,10 +22,6 @@ const OpDef& need_op(Context& ctx, int32_t number) {
   return *op;
 }
 
-std::span<const int64_t> need_words(const int64_t* words, int64_t n, const char* call) {
-  return {words, static_cast<size_t>(need_count(n, words, call, "attribute words"))};
-}
-
 template <size_t N>
 dlcore_tensor* call_fixed(dlcore_context* ctx, int32_t number,
                           const std::array<dlcore_tensor*, N>& handles, const int64_t* words,

@@ -13,11 +13,7 @@ using namespace dlcore::api;
 namespace {
 
 Optimizer& need_optimizer(Context& ctx, const dlcore_optimizer* handle, const char* call) {
-  Optimizer& optimizer = need<Optimizer>(handle, call, "optimizer");
-  if (&optimizer.engine() != &ctx.engine()) {
-    invalid("{}: optimizer belongs to another engine than the context", call);
-  }
-  return optimizer;
+  return need_own<Optimizer>(ctx, handle, call, "optimizer");
 }
 
 // Every element of an array of handles.
@@ -28,10 +24,6 @@ std::vector<T*> need_all(Public* const* handles, int64_t count, const char* call
   std::vector<T*> objects;
   for (int64_t i = 0; i < n; ++i) objects.push_back(&need<T>(handles[i], call, name));
   return objects;
-}
-
-std::span<const int64_t> need_words(const int64_t* attrs, int64_t n_words, const char* call) {
-  return {attrs, static_cast<size_t>(need_count(n_words, attrs, call, "attrs"))};
 }
 
 }  // namespace
