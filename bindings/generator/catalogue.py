@@ -14,7 +14,7 @@ FIELD = {**SCALAR, "bool": "uint8_t"}
 _WORDS = """auto bool break case catch char class const continue default delete do double else enum explicit
 extern false float for friend goto if inline int long namespace new operator private protected public register
 restrict return short signed sizeof static struct switch template this throw true try typedef typename union
-unsigned using virtual void volatile while ctx model child children n_children options o words n_words inputs
+unsigned using virtual void volatile while ctx model optimizer child children n_children options o words n_words inputs
 n_inputs result results""".split()
 
 
@@ -96,9 +96,9 @@ class Attr:
 
 @dataclass
 class Entry:
-    """What a family of functions is generated from: an op, a layer or an optimizer."""
+    """What a family of functions is generated from: an op, a layer, an optimizer or a schedule."""
 
-    family: str  # "op", "layer", "optimizer"
+    family: str  # "op", "layer", "optimizer", "schedule"
     raw: dict
     function: str  # without the prefix dlcore_
     attrs: list
@@ -174,6 +174,6 @@ def _entries(family, items):
 
 
 def load(raw):
-    """Ops, layers and optimizers, in this order, each in the order of the catalogue."""
+    """Ops, layers, optimizers and schedules, in this order, each in the order of the catalogue."""
     return (_entries("op", raw["ops"]) + _entries("layer", raw["layers"])
-            + _entries("optimizer", raw["optimizers"]))
+            + _entries("optimizer", raw["optimizers"]) + _entries("schedule", raw["schedules"]))

@@ -13,8 +13,11 @@ import packing
 from catalogue import c_name
 
 WIDTH = 110
-RETURNS = {"op": "dlcore_tensor *", "layer": "dlcore_module *", "optimizer": "dlcore_optimizer *"}
-FAMILY_TITLES = {"layer": "Layers", "optimizer": "Optimizers"}
+RETURNS = {"op": "dlcore_tensor *", "layer": "dlcore_module *", "optimizer": "dlcore_optimizer *",
+           "schedule": "dlcore_schedule *"}
+FAMILY_TITLES = {"layer": "Layers", "optimizer": "Optimizers", "schedule": "Schedules"}
+# What an entry of a family is made for: parameter and its type.
+OWNERS = {"optimizer": ("model", "dlcore_module *"), "schedule": ("optimizer", "dlcore_optimizer *")}
 
 
 def environment():
@@ -28,7 +31,7 @@ def environment():
 
 
 def sections(entries):
-    """Ops by their category, in the order of its first member; then layers and optimizers."""
+    """Ops by their category, in the order of its first member; then the other families."""
     groups = {}
     for entry in entries:
         if not entry.raw.get("hidden"):
@@ -64,8 +67,9 @@ def _parameters(entry, form):
     if entry.family == "layer":
         parameters += {"none": [], "one": ["dlcore_module *child"],
                        "list": ["dlcore_module *const *children", "int64_t n_children"]}[entry.children]
-    elif entry.family == "optimizer":
-        parameters.append("dlcore_module *model")
+    elif entry.family in OWNERS:
+        name, kind = OWNERS[entry.family]
+        parameters.append(f"{kind}{name}")
     for item in entry.called_inputs:
         name = c_name(item["name"])
         if item["variadic"]:
@@ -179,7 +183,7 @@ def _default(attr):
 
 def _call(entry):
     items = {"one": ["child"], "list": ["children"]}.get(entry.raw.get("children"), [])
-    items += ["model"] if entry.family == "optimizer" else []
+    items += [OWNERS[entry.family][0]] if entry.family in OWNERS else []
     items += [item["name"] for item in entry.called_inputs]
     items += [attr.name for attr in entry.attrs if attr.positional]
     keywords = [f"{attr.name}={json.dumps(attr.default)}".replace("null", "none")

@@ -129,6 +129,8 @@ def call(entry, attrs):
         return [f"return dlcore_module_create(ctx, {entry.number}, {children}, {words});"]
     if entry.family == "optimizer":
         return [f"return dlcore_optimizer_create(ctx, {entry.number}, &model, 1, {words});"]
+    if entry.family == "schedule":
+        return [f"return dlcore_schedule_create(ctx, {entry.number}, optimizer, {words});"]
     inputs = entry.called_inputs
     names = [c_name(item["name"]) for item in inputs]
     variadic = bool(inputs) and inputs[-1]["variadic"]

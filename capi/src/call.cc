@@ -43,6 +43,8 @@ const char* noun(Tag tag) {
       return "an op call";
     case Tag::kCheckpoint:
       return "a checkpoint";
+    case Tag::kSchedule:
+      return "a schedule";
     case Tag::kDead:
       break;
   }

@@ -42,6 +42,11 @@ dlcore_status dlcore_checkpoint_add_optimizer(dlcore_context* ctx, dlcore_checkp
   return add<Optimizer>(ctx, checkpoint, name, optimizer, "checkpoint_add_optimizer", "optimizer");
 }
 
+dlcore_status dlcore_checkpoint_add_schedule(dlcore_context* ctx, dlcore_checkpoint* checkpoint,
+                                             const char* name, dlcore_schedule* schedule) {
+  return add<Schedule>(ctx, checkpoint, name, schedule, "checkpoint_add_schedule", "schedule");
+}
+
 dlcore_status dlcore_checkpoint_add_loader(dlcore_context* ctx, dlcore_checkpoint* checkpoint,
                                            const char* name, dlcore_loader* loader) {
   return add<Loader>(ctx, checkpoint, name, loader, "checkpoint_add_loader", "loader");

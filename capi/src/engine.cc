@@ -174,6 +174,7 @@ dlcore_status dlcore_engine_get_statistics(const dlcore_engine* engine,
       s.source_allocations += a.source_allocations;
     }
     s.memory_limit = e->memory_limit();
+    s.live_schedules = e->live.schedules;
     std::memcpy(statistics, &s, std::min<size_t>(s.struct_size, sizeof s));
     return dlcore_status{DLCORE_OK};
   });

@@ -12,6 +12,7 @@
 #include "core/ops/custom.h"
 #include "core/ops/op_call.h"
 #include "core/optim/optimizer.h"
+#include "core/optim/schedule.h"
 #include "core/tensor/variable.h"
 
 namespace dlcore {
@@ -50,6 +51,8 @@ void destroy(Handle* object) {
       return destroy_handle(static_cast<OpCall*>(object));
     case Tag::kCheckpoint:
       return destroy_handle(static_cast<Checkpoint*>(object));
+    case Tag::kSchedule:
+      return destroy_handle(static_cast<Schedule*>(object));
     case Tag::kDead:
     case Tag::kNone:
       return;

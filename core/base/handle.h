@@ -33,6 +33,7 @@ enum class Tag : uint32_t {
   kArchive,
   kOpCall,
   kCheckpoint,
+  kSchedule,
 };
 
 class SlotPool;

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/nn/layer.h"
 #include "core/optim/definition.h"
+#include "core/optim/schedules/definition.h"
 #include "dlcore/op.h"
 
 namespace dlcore {
@@ -204,6 +205,17 @@ Json describe(const OptimizerDef& optimizer) {
   return entry;
 }
 
+Json describe(const ScheduleDef& schedule) {
+  Json entry;
+  entry["name"] = schedule.name;
+  entry["number"] = schedule.number;
+  entry["version"] = schedule.version;
+  entry["function"] = schedule.function;
+  entry["doc"] = schedule.doc;
+  entry["attrs"] = describe(attr_defs(schedule));
+  return entry;
+}
+
 constexpr OpHint kLayerHints[] = {
     {"Dense", "Linear"},     {"FullyConnected", "Linear"},
     {"Affine", "Linear"},    {"Relu", "ReLU"},
@@ -216,6 +228,29 @@ constexpr OpHint kLayerHints[] = {
 constexpr OpHint kOptimizerHints[] = {
     {"adam", "Adam"}, {"adamw", "AdamW"},  {"Adamw", "AdamW"},         {"sgd", "SGD"},
     {"Sgd", "SGD"},   {"Momentum", "SGD"}, {"GradientDescent", "SGD"},
+};
+constexpr OpHint kScheduleHints[] = {
+    {"Constant", "ConstantLR"},
+    {"Linear", "LinearLR"},
+    {"LinearWarmup", "LinearLR"},
+    {"Warmup", "LinearLR"},
+    {"Step", "StepLR"},
+    {"StepDecay", "StepLR"},
+    {"MultiStep", "MultiStepLR"},
+    {"MultistepLR", "MultiStepLR"},
+    {"PiecewiseConstant", "MultiStepLR"},
+    {"Exponential", "ExponentialLR"},
+    {"ExponentialDecay", "ExponentialLR"},
+    {"Polynomial", "PolynomialLR"},
+    {"PolynomialDecay", "PolynomialLR"},
+    {"PolyLR", "PolynomialLR"},
+    {"Cosine", "CosineAnnealingLR"},
+    {"CosineLR", "CosineAnnealingLR"},
+    {"CosineAnnealing", "CosineAnnealingLR"},
+    {"CosineDecay", "CosineAnnealingLR"},
+    {"OneCycle", "OneCycleLR"},
+    {"CosineWithWarmup", "WarmupCosine"},
+    {"WarmupCosineLR", "WarmupCosine"},
 };
 
 std::string_view look_up(std::span<const OpHint> hints, std::string_view name) {
@@ -236,10 +271,11 @@ std::string catalogue_json(const OpTable& ops, std::span<Device* const> devices)
   Json all;
   all["version"] =
       formatted("{}.{}.{}", DLCORE_VERSION_MAJOR, DLCORE_VERSION_MINOR, DLCORE_VERSION_PATCH);
-  for (const char* list : {"ops", "layers", "optimizers"}) all[list] = Json::array();
+  for (const char* list : {"ops", "layers", "optimizers", "schedules"}) all[list] = Json::array();
   for (const OpDef* op : ops.all()) all["ops"].push_back(describe(*op, devices));
   for (const LayerDef* layer : all_layers()) all["layers"].push_back(describe(*layer));
   for (const OptimizerDef* o : all_optimizers()) all["optimizers"].push_back(describe(*o));
+  for (const ScheduleDef* s : all_schedules()) all["schedules"].push_back(describe(*s));
   all["hints"] = Json::object();
   for (const OpHint& hint : op_hints()) all["hints"][hint.wrong] = hint.right;
   all["tombstones"] = Json::array();
@@ -254,9 +290,11 @@ int32_t catalogue_find(const OpTable& ops, int32_t catalogue, std::string_view n
       return number_of(find_layer(name));
     case DLCORE_CATALOGUE_OPTIMIZERS:
       return number_of(find_optimizer(name));
+    case DLCORE_CATALOGUE_SCHEDULES:
+      return number_of(find_schedule(name));
     default:
       invalid("catalogue_find: catalogue is {}, expected 0 to {}", catalogue,
-              int{DLCORE_CATALOGUE_OPTIMIZERS});
+              int{DLCORE_CATALOGUE_SCHEDULES});
   }
 }
 
@@ -268,6 +306,8 @@ std::string_view catalogue_hint(int32_t catalogue, std::string_view name) {
       return look_up(kLayerHints, name);
     case DLCORE_CATALOGUE_OPTIMIZERS:
       return look_up(kOptimizerHints, name);
+    case DLCORE_CATALOGUE_SCHEDULES:
+      return look_up(kScheduleHints, name);
     default:
       return "";
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is made by number, described: ops, layers and optimizers.
+// Everything that is made by number, described: ops, layers, optimizers and schedules.
 #pragma once
 
 #include <cstdint>

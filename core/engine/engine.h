@@ -123,7 +123,7 @@ class Engine : public Handle {
   // Objects of each type that are alive, for the statistics.
   struct Live {
     std::atomic<int64_t> contexts{0}, variables{0}, modules{0}, optimizers{0}, loaders{0},
-        graphs{0};
+        graphs{0}, schedules{0};
   } live;
 
  private:

@@ -108,6 +108,9 @@ void Checkpoint::add(const std::string& name, Module& module) {
 void Checkpoint::add(const std::string& name, Optimizer& optimizer) {
   add_to(optimizers_, "optimizer", name, optimizer);
 }
+void Checkpoint::add(const std::string& name, Schedule& schedule) {
+  add_to(schedules_, "schedule", name, schedule);
+}
 void Checkpoint::add(const std::string& name, Loader& loader) {
   add_to(loaders_, "loader", name, loader);
 }
@@ -142,6 +145,9 @@ std::vector<NamedVariable> Checkpoint::variables(Context& ctx) const {
   for (const auto& [name, module] : modules_) append("module/" + name + "/", module->variables());
   for (const auto& [name, optimizer] : optimizers_) {
     append("optimizer/" + name + "/", optimizer->named_state());
+  }
+  for (const auto& [name, schedule] : schedules_) {
+    append("schedule/" + name + "/", schedule->named_state());
   }
   for (const auto& [name, variable] : variables_) append("variable/", {{name, variable.get()}});
   return all;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole state of a training in one safetensors file: the variables of models, the state of
-// optimizers, the generator, where loaders are, and texts of the program. What belongs to it is
-// named once; then it is saved and loaded any number of times.
+// optimizers and schedules, the generator, where loaders are, and texts of the program. What
+// belongs to it is named once; then it is saved and loaded any number of times.
 //
 // In the file a tensor is called after what it belongs to:
 //   generator                  (seed, generator, next call), i64
 //   module/NAME/PATH           a variable of a model
 //   optimizer/NAME/GROUP.WHAT  a learning rate, number of steps; with the number of a parameter
 //                              before WHAT, the state of that one
+//   schedule/NAME/count, schedule/NAME/GROUP.base_rate
 //   loader/NAME                Loader::Position, i64
 //   variable/NAME
 // The metadata hold the texts under their keys, and under "dlcore." what the file was written with.
@@ -21,7 +22,7 @@
 #include "core/io/archive.h"
 #include "core/io/named_variables.h"
 #include "core/nn/module.h"
-#include "core/optim/optimizer.h"
+#include "core/optim/schedule.h"
 
 namespace dlcore {
 
@@ -35,6 +36,7 @@ class Checkpoint : public ObjectHandle {
   // Throw ALREADY_EXISTS for a name of the same kind, INVALID_ARGUMENT for one that is none.
   void add(const std::string& name, Module& module);
   void add(const std::string& name, Optimizer& optimizer);
+  void add(const std::string& name, Schedule& schedule);
   void add(const std::string& name, Loader& loader);
   void add(const std::string& name, Variable& variable);
 
@@ -68,6 +70,7 @@ class Checkpoint : public ObjectHandle {
   mutable Mutex lock_;  // what follows
   std::vector<Member<Module>> modules_;
   std::vector<Member<Optimizer>> optimizers_;
+  std::vector<Member<Schedule>> schedules_;
   std::vector<Member<Loader>> loaders_;
   std::vector<Member<Variable>> variables_;
   SafetensorsMetadata texts_;

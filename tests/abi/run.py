@@ -16,6 +16,7 @@ LANGUAGES = {"C99": ["cc", "-std=c99"], "C++20": ["c++", "-std=c++20", "-x", "c+
 MAY_NEED = ("libstdc++.so.", "libgcc_s.so.", "libc.so.", "libm.so.", "libopenblas.so.", "ld-linux")
 SONAME = "libdlcore.so.1"
 MAX_BYTES = 8 * 1024 * 1024
+KINDS = ["ops", "layers", "optimizers", "schedules"]  # the catalogues
 
 
 class Failure(Exception):
@@ -122,7 +123,7 @@ def catalogue(build, _scratch):
     kept = json.loads((ROOT / "capi/ops.json").read_text(encoding="utf-8"))
     if json.dumps(built) == json.dumps(kept):
         return
-    stale = [name for key in ("ops", "layers", "optimizers") for name in _differing(built[key], kept[key])]
+    stale = [name for key in KINDS for name in _differing(built[key], kept[key])]
     raise Failure(f"capi/ops.json is stale in {stale[:20] or 'hints or tombstones'}; "
                   f"run bindings/generator/run --ops {build.name}")
 
@@ -138,7 +139,7 @@ def reserved_names(_build, _scratch):
     ops = json.loads((ROOT / "capi/ops.json").read_text(encoding="utf-8"))
     functions = {function["name"] for function in api()["functions"]}
     entries = [entry["name"] for entry in ops["ops"] if not entry["hidden"]]
-    entries += [entry["function"] for entry in ops["layers"] + ops["optimizers"]]
+    entries += [entry["function"] for kind in KINDS[1:] for entry in ops[kind]]
     names = [f"dlcore_{name}{suffix}" for name in entries for suffix in ("", "_ex", "_options_init")]
     clashes = sorted(set(names) & (functions | set(api()["reserved"])))
     twice = sorted({name for name in entries if entries.count(name) > 1})
@@ -149,7 +150,7 @@ def reserved_names(_build, _scratch):
 def numbers(_build, _scratch):
     """Numbers are permanent and never reused: each names one entry, and none that was given up."""
     ops = json.loads((ROOT / "capi/ops.json").read_text(encoding="utf-8"))
-    for kind in ("ops", "layers", "optimizers"):
+    for kind in KINDS:
         found = [entry["number"] for entry in ops[kind]]
         twice = sorted({number for number in found if found.count(number) > 1})
         if twice:

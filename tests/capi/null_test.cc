@@ -63,6 +63,9 @@ TEST_F(NullTest, CallsThatReturnHandles) {
     expect_null(dlcore_optimizer_clip_gradients(c, nullptr, 1));
     expect_null(dlcore_optimizer_learning_rate(c, nullptr, 0));
     expect_null(dlcore_optimizer_variable(c, nullptr, 0));
+    expect_null(dlcore_schedule_create(c, 1, nullptr, nullptr, 1));
+    expect_null(dlcore_schedule_count(c, nullptr));
+    expect_null(dlcore_schedule_base_rate(c, nullptr, 0));
     expect_null(dlcore_loader_open(c, nullptr, 1, 0));
     expect_null(dlcore_loader_from_tensors(c, nullptr, nullptr, 1, 0));
     expect_null(dlcore_archive_open(c, nullptr));
@@ -118,6 +121,7 @@ TEST_F(NullTest, CallsThatReturnAStatus) {
     expect_status(dlcore_optimizer_step(c, nullptr));
     expect_status(dlcore_optimizer_step_keep(c, nullptr));
     expect_status(dlcore_optimizer_zero_gradients(c, nullptr));
+    expect_status(dlcore_schedule_step(c, nullptr));
     expect_status(dlcore_loader_seek(c, nullptr, 0, 0));
     expect_status(dlcore_archive_save(c, nullptr, nullptr, nullptr, 1));
     expect_status(dlcore_archive_write(c, nullptr, nullptr, nullptr, nullptr, 0));
@@ -127,6 +131,7 @@ TEST_F(NullTest, CallsThatReturnAStatus) {
     expect_status(dlcore_loader_set_prefetch(c, nullptr, 1));
     expect_status(dlcore_checkpoint_add_module(c, nullptr, "x", nullptr));
     expect_status(dlcore_checkpoint_add_optimizer(c, nullptr, "x", nullptr));
+    expect_status(dlcore_checkpoint_add_schedule(c, nullptr, "x", nullptr));
     expect_status(dlcore_checkpoint_add_loader(c, nullptr, "x", nullptr));
     expect_status(dlcore_checkpoint_add_variable(c, nullptr, "x", nullptr));
     expect_status(dlcore_checkpoint_set_text(c, nullptr, "x", nullptr));
@@ -178,6 +183,7 @@ TEST_F(NullTest, AccessorsAndPredicates) {
   expect_null(dlcore_engine_device_name(nullptr, 0));
   expect_value(dlcore_graph_node_count(nullptr), -1);
   expect_null(dlcore_module_kind(nullptr));
+  expect_null(dlcore_schedule_kind(nullptr));
   expect_null(dlcore_module_child(nullptr, 0));
   expect_null(dlcore_archive_name(nullptr, 0));
   expect_null(dlcore_checkpoint_create(nullptr));
@@ -217,6 +223,8 @@ TEST_F(NullTest, CallsThatReturnNothing) {
   dlcore_module_release(nullptr);
   dlcore_optimizer_retain(nullptr);
   dlcore_optimizer_release(nullptr);
+  dlcore_schedule_retain(nullptr);
+  dlcore_schedule_release(nullptr);
   dlcore_loader_retain(nullptr);
   dlcore_loader_release(nullptr);
   dlcore_archive_retain(nullptr);

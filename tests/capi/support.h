@@ -83,6 +83,7 @@ class ApiTest : public ::testing::Test {
     EXPECT_EQ(s.live_variables, 0);
     EXPECT_EQ(s.live_modules, 0);
     EXPECT_EQ(s.live_optimizers, 0);
+    EXPECT_EQ(s.live_schedules, 0);
     EXPECT_EQ(s.live_loaders, 0);
     EXPECT_EQ(s.live_graphs, 0);
     EXPECT_EQ(s.live_contexts, 0);

@@ -75,6 +75,7 @@ class FaultTest : public ApiTest {
     EXPECT_EQ(after.live_variables, before.live_variables);
     EXPECT_EQ(after.live_modules, before.live_modules);
     EXPECT_EQ(after.live_optimizers, before.live_optimizers);
+    EXPECT_EQ(after.live_schedules, before.live_schedules);
     EXPECT_EQ(after.live_loaders, before.live_loaders);
     EXPECT_EQ(after.live_graphs, before.live_graphs);
     EXPECT_EQ(after.live_contexts, before.live_contexts);

@@ -51,9 +51,10 @@ TEST_F(ObjectFaults, Engines) {
   }
 }
 
-TEST_F(ObjectFaults, ModulesAndOptimizers) {
+TEST_F(ObjectFaults, ModulesOptimizersAndSchedules) {
   dlcore_module* model = nullptr;
   dlcore_optimizer* optimizer = nullptr;
+  dlcore_schedule* schedule = nullptr;
   std::string first;
   const Steps steps{[&] {
                       dlcore_module* layers[] = {dlcore_linear_layer(ctx_, 4, 5),
@@ -61,17 +62,46 @@ TEST_F(ObjectFaults, ModulesAndOptimizers) {
                                                  dlcore_linear_layer(ctx_, 5, 2)};
                       model = dlcore_sequential(ctx_, layers, 3);
                       optimizer = dlcore_adam(ctx_, model, 0.1);
+                      schedule = dlcore_one_cycle_lr(ctx_, optimizer, 0.2, 10);
                       for (dlcore_module* layer : layers) dlcore_module_release(layer);
                     },
                     [&](bool done) {
-                      EXPECT_EQ(model != nullptr && optimizer != nullptr, done);
+                      EXPECT_EQ(model != nullptr && schedule != nullptr, done);
+                      dlcore_schedule_release(schedule);
                       dlcore_optimizer_release(optimizer);
                       dlcore_module_release(model);
                       model = nullptr;
                       optimizer = nullptr;
+                      schedule = nullptr;
                     }};
   sweep_all(steps, /*tensors=*/false);
   expect_flat([&] { sweep(Fault::kHostOnce, steps); });
+}
+
+TEST_F(ObjectFaults, SchedulesStepWhollyOrNotAtAll) {
+  dlcore_module* model = linear(2, 2);
+  dlcore_optimizer* optimizer = dlcore_sgd(ctx_, model, 0.5);
+  dlcore_schedule* schedule = dlcore_exponential_lr(ctx_, optimizer, 0.5);
+  dlcore_variable* count = dlcore_schedule_count(ctx_, schedule);
+  dlcore_variable* rate = dlcore_optimizer_learning_rate(ctx_, optimizer, 0);
+  const auto number = [&](dlcore_variable* v) {
+    dlcore_tensor* t = dlcore_variable_read(ctx_, v);
+    const double value = read(t)[0];
+    dlcore_tensor_release(t);
+    return value;
+  };
+  double before = 0;
+  const Steps steps{[&] { dlcore_schedule_step(ctx_, schedule); },
+                    [&](bool done) {
+                      EXPECT_EQ(number(count), before + (done ? 1 : 0));
+                      EXPECT_EQ(number(rate), std::pow(0.5, number(count) + 1));
+                      before = number(count);
+                    }};
+  sweep_all(steps, /*tensors=*/false);
+  expect_flat([&] { sweep(Fault::kHostOnce, steps); });
+  dlcore_schedule_release(schedule);
+  dlcore_optimizer_release(optimizer);
+  dlcore_module_release(model);
 }
 
 TEST_F(ObjectFaults, FilesAreWholeWhateverFails) {

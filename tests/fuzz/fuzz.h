@@ -63,7 +63,7 @@ inline void require_nothing_alive(const dlcore_engine* engine) {
   s.struct_size = sizeof s;
   dlcore_engine_get_statistics(engine, &s);
   if (s.live_tensors + s.live_variables + s.live_modules + s.live_optimizers + s.live_loaders +
-          s.live_graphs + s.live_contexts !=
+          s.live_graphs + s.live_contexts + s.live_schedules !=
       0) {
     found("something is left");
   }

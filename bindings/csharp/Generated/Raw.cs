@@ -73,6 +73,7 @@ namespace Dlcore
         internal const int DLCORE_CATALOGUE_OPS = 0;
         internal const int DLCORE_CATALOGUE_LAYERS = 1;
         internal const int DLCORE_CATALOGUE_OPTIMIZERS = 2;
+        internal const int DLCORE_CATALOGUE_SCHEDULES = 3;
         internal const int DLCORE_VARIABLE_TRAINABLE = 1;
 
         // autograd.h
@@ -135,6 +136,9 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern int dlcore_checkpoint_add_optimizer(IntPtr ctx, IntPtr checkpoint, byte* name,
                                                                    IntPtr optimizer);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern int dlcore_checkpoint_add_schedule(IntPtr ctx, IntPtr checkpoint, byte* name,
+                                                                  IntPtr schedule);
         [DllImport(Library, ExactSpelling = true)]
         internal static extern int dlcore_checkpoint_add_loader(IntPtr ctx, IntPtr checkpoint, byte* name,
                                                                 IntPtr loader);
@@ -477,6 +481,23 @@ namespace Dlcore
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_optimizer_variable(IntPtr ctx, IntPtr optimizer, long index);
 
+        // schedule.h
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern IntPtr dlcore_schedule_create(IntPtr ctx, int schedule, IntPtr optimizer,
+                                                             long* attrs, long n_words);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern void dlcore_schedule_retain(IntPtr schedule);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern void dlcore_schedule_release(IntPtr schedule);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern int dlcore_schedule_step(IntPtr ctx, IntPtr schedule);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern byte* dlcore_schedule_kind(IntPtr schedule);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern IntPtr dlcore_schedule_count(IntPtr ctx, IntPtr schedule);
+        [DllImport(Library, ExactSpelling = true)]
+        internal static extern IntPtr dlcore_schedule_base_rate(IntPtr ctx, IntPtr schedule, long group);
+
         // tensor.h
         [DllImport(Library, ExactSpelling = true)]
         internal static extern IntPtr dlcore_tensor_create(IntPtr ctx, int dtype, long* shape, int rank, void* data,
@@ -633,6 +654,7 @@ namespace Dlcore
         internal ulong allocations;
         internal ulong source_allocations;
         internal ulong memory_limit;
+        internal long live_schedules;
     }
 
     [StructLayout(LayoutKind.Sequential)]

@@ -278,6 +278,7 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_checkpoint_create);
 %waits(dlcore_checkpoint_add_module);
 %waits(dlcore_checkpoint_add_optimizer);
+%waits(dlcore_checkpoint_add_schedule);
 %waits(dlcore_checkpoint_add_loader);
 %waits(dlcore_checkpoint_add_variable);
 %waits(dlcore_checkpoint_set_text);
@@ -337,6 +338,10 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_optimizer_clip_gradients);
 %waits(dlcore_optimizer_learning_rate);
 %waits(dlcore_optimizer_variable);
+%waits(dlcore_schedule_create);
+%waits(dlcore_schedule_step);
+%waits(dlcore_schedule_count);
+%waits(dlcore_schedule_base_rate);
 %waits(dlcore_tensor_create);
 %waits(dlcore_tensor_i64);
 %waits(dlcore_tensor_scalar_f32);
@@ -370,5 +375,6 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %include <dlcore/module.h>
 %include <dlcore/op.h>
 %include <dlcore/optimizer.h>
+%include <dlcore/schedule.h>
 %include <dlcore/tensor.h>
 %include <dlcore/variable.h>

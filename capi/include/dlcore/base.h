@@ -92,6 +92,7 @@ typedef struct dlcore_graph dlcore_graph;           /* graph.h     */
 typedef struct dlcore_executable dlcore_executable; /* graph.h   */
 typedef struct dlcore_module dlcore_module;         /* module.h    */
 typedef struct dlcore_optimizer dlcore_optimizer;   /* optimizer.h */
+typedef struct dlcore_schedule dlcore_schedule;     /* schedule.h  */
 typedef struct dlcore_loader dlcore_loader;         /* data.h      */
 typedef struct dlcore_checkpoint dlcore_checkpoint; /* checkpoint.h */
 /* What a callback sees of the call that it serves; borrowed for as long as it runs. */

@@ -3,15 +3,16 @@
  * dlcore/checkpoint.h -- the whole state of a training in one file, from which it goes on as if
  * nothing had happened.
  *
- * A checkpoint is told once what belongs to it: models, optimizers, loaders and single variables,
- * each under a name. The generator of the context that saves or loads belongs to it always. Then it
- * is saved and loaded any number of times. The file is a safetensors file (io.h), so that other
- * programs can read the weights.
+ * A checkpoint is told once what belongs to it: models, optimizers, schedules, loaders and single
+ * variables, each under a name. The generator of the context that saves or loads belongs to it
+ * always. Then it is saved and loaded any number of times. The file is a safetensors file (io.h),
+ * so that other programs can read the weights.
  *
  *   what            what is kept of it
  *   the context     its generator: seed and number of the next random call
  *   a model         its variables, running statistics included
  *   an optimizer    learning rates, numbers of steps, moments
+ *   a schedule      its count and base rates; the learning rates are the optimizer's
  *   a loader        epoch and batch, and what decides the orders of samples
  *   a variable      its value: a program's own state, the generator of another context
  *   texts           strings of the program under keys of its choice
@@ -45,6 +46,10 @@ DLCORE_API DLCORE_STATUS dlcore_status dlcore_checkpoint_add_module(dlcore_conte
 DLCORE_API DLCORE_STATUS dlcore_status
 dlcore_checkpoint_add_optimizer(dlcore_context *ctx, dlcore_checkpoint *checkpoint,
                                 const char *name, dlcore_optimizer *optimizer);
+DLCORE_API DLCORE_STATUS dlcore_status dlcore_checkpoint_add_schedule(dlcore_context *ctx,
+                                                                      dlcore_checkpoint *checkpoint,
+                                                                      const char *name,
+                                                                      dlcore_schedule *schedule);
 DLCORE_API DLCORE_STATUS dlcore_status dlcore_checkpoint_add_loader(dlcore_context *ctx,
                                                                     dlcore_checkpoint *checkpoint,
                                                                     const char *name,

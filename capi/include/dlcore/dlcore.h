@@ -18,6 +18,7 @@
 #include <dlcore/module.h>
 #include <dlcore/op.h>
 #include <dlcore/optimizer.h>
+#include <dlcore/schedule.h>
 #include <dlcore/tensor.h>
 #include <dlcore/variable.h>
 

@@ -108,6 +108,7 @@ typedef struct dlcore_engine_statistics {
   uint64_t allocations;        /* blocks handed out */
   uint64_t source_allocations; /* of those, how many the system was asked for */
   uint64_t memory_limit;
+  int64_t live_schedules; /* handles that somebody holds, like those above */
 } dlcore_engine_statistics;
 
 /* Fills in what fits into statistics->struct_size, which the caller sets. INVALID_ARGUMENT on NULL.

@@ -63,7 +63,12 @@ DLCORE_API DLCORE_HANDLE dlcore_tensor *dlcore_op_call_scalar(dlcore_context *ct
 
 /* ---- Catalogues ---------------------------------------------------------------------------- */
 
-enum { DLCORE_CATALOGUE_OPS = 0, DLCORE_CATALOGUE_LAYERS = 1, DLCORE_CATALOGUE_OPTIMIZERS = 2 };
+enum {
+  DLCORE_CATALOGUE_OPS = 0,
+  DLCORE_CATALOGUE_LAYERS = 1,
+  DLCORE_CATALOGUE_OPTIMIZERS = 2,
+  DLCORE_CATALOGUE_SCHEDULES = 3
+};
 
 /* Number of the entry of that name; -1 when there is none. With a context the miss is a NOT_FOUND
  * with a hint (no 'cat'; use 'concat'); with NULL it is silent. */

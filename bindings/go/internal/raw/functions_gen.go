@@ -46,6 +46,7 @@ package raw
 #cgo nocallback go_dlcore_op_call_attr
 #cgo nocallback go_dlcore_optimizer_group_count
 #cgo nocallback go_dlcore_optimizer_variable_count
+#cgo nocallback go_dlcore_schedule_kind
 #cgo nocallback go_dlcore_tensor_none
 #cgo nocallback go_dlcore_tensor_dtype
 #cgo nocallback go_dlcore_tensor_rank
@@ -181,6 +182,11 @@ func CheckpointAddModule(ctx Context, checkpoint Checkpoint, name *byte, module 
 // CheckpointAddOptimizer is dlcore_checkpoint_add_optimizer.
 func CheckpointAddOptimizer(ctx Context, checkpoint Checkpoint, name *byte, optimizer Optimizer) int32 {
 	return int32(C.go_dlcore_checkpoint_add_optimizer(C.uintptr_t(ctx), C.uintptr_t(checkpoint), (*C.uint8_t)(name), C.uintptr_t(optimizer)))
+}
+
+// CheckpointAddSchedule is dlcore_checkpoint_add_schedule.
+func CheckpointAddSchedule(ctx Context, checkpoint Checkpoint, name *byte, schedule Schedule) int32 {
+	return int32(C.go_dlcore_checkpoint_add_schedule(C.uintptr_t(ctx), C.uintptr_t(checkpoint), (*C.uint8_t)(name), C.uintptr_t(schedule)))
 }
 
 // CheckpointAddLoader is dlcore_checkpoint_add_loader.
@@ -906,6 +912,41 @@ func OptimizerVariableCount(optimizer Optimizer) int64 {
 // OptimizerVariable is dlcore_optimizer_variable.
 func OptimizerVariable(ctx Context, optimizer Optimizer, index int64) Variable {
 	return Variable(C.go_dlcore_optimizer_variable(C.uintptr_t(ctx), C.uintptr_t(optimizer), C.int64_t(index)))
+}
+
+// ScheduleCreate is dlcore_schedule_create.
+func ScheduleCreate(ctx Context, schedule int32, optimizer Optimizer, attrs *int64, nWords int64) Schedule {
+	return Schedule(C.go_dlcore_schedule_create(C.uintptr_t(ctx), C.int32_t(schedule), C.uintptr_t(optimizer), (*C.int64_t)(attrs), C.int64_t(nWords)))
+}
+
+// ScheduleRetain is dlcore_schedule_retain.
+func ScheduleRetain(schedule Schedule) {
+	C.go_dlcore_schedule_retain(C.uintptr_t(schedule))
+}
+
+// ScheduleRelease is dlcore_schedule_release.
+func ScheduleRelease(schedule Schedule) {
+	C.go_dlcore_schedule_release(C.uintptr_t(schedule))
+}
+
+// ScheduleStep is dlcore_schedule_step.
+func ScheduleStep(ctx Context, schedule Schedule) int32 {
+	return int32(C.go_dlcore_schedule_step(C.uintptr_t(ctx), C.uintptr_t(schedule)))
+}
+
+// ScheduleKind is dlcore_schedule_kind.
+func ScheduleKind(schedule Schedule) Chars {
+	return Chars(C.go_dlcore_schedule_kind(C.uintptr_t(schedule)))
+}
+
+// ScheduleCount is dlcore_schedule_count.
+func ScheduleCount(ctx Context, schedule Schedule) Variable {
+	return Variable(C.go_dlcore_schedule_count(C.uintptr_t(ctx), C.uintptr_t(schedule)))
+}
+
+// ScheduleBaseRate is dlcore_schedule_base_rate.
+func ScheduleBaseRate(ctx Context, schedule Schedule, group int64) Variable {
+	return Variable(C.go_dlcore_schedule_base_rate(C.uintptr_t(ctx), C.uintptr_t(schedule), C.int64_t(group)))
 }
 
 // TensorCreate is dlcore_tensor_create.

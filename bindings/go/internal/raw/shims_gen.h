@@ -107,6 +107,10 @@ static inline int32_t go_dlcore_checkpoint_add_optimizer(uintptr_t ctx, uintptr_
   return dlcore_checkpoint_add_optimizer((dlcore_context *)ctx, (dlcore_checkpoint *)checkpoint, (const char *)name, (dlcore_optimizer *)optimizer);
 }
 
+static inline int32_t go_dlcore_checkpoint_add_schedule(uintptr_t ctx, uintptr_t checkpoint, uint8_t *name, uintptr_t schedule) {
+  return dlcore_checkpoint_add_schedule((dlcore_context *)ctx, (dlcore_checkpoint *)checkpoint, (const char *)name, (dlcore_schedule *)schedule);
+}
+
 static inline int32_t go_dlcore_checkpoint_add_loader(uintptr_t ctx, uintptr_t checkpoint, uint8_t *name, uintptr_t loader) {
   return dlcore_checkpoint_add_loader((dlcore_context *)ctx, (dlcore_checkpoint *)checkpoint, (const char *)name, (dlcore_loader *)loader);
 }
@@ -685,6 +689,34 @@ static inline int64_t go_dlcore_optimizer_variable_count(uintptr_t optimizer) {
 
 static inline uintptr_t go_dlcore_optimizer_variable(uintptr_t ctx, uintptr_t optimizer, int64_t index) {
   return (uintptr_t)dlcore_optimizer_variable((dlcore_context *)ctx, (dlcore_optimizer *)optimizer, index);
+}
+
+static inline uintptr_t go_dlcore_schedule_create(uintptr_t ctx, int32_t schedule, uintptr_t optimizer, int64_t *attrs, int64_t n_words) {
+  return (uintptr_t)dlcore_schedule_create((dlcore_context *)ctx, schedule, (dlcore_optimizer *)optimizer, (const int64_t *)attrs, n_words);
+}
+
+static inline void go_dlcore_schedule_retain(uintptr_t schedule) {
+  dlcore_schedule_retain((dlcore_schedule *)schedule);
+}
+
+static inline void go_dlcore_schedule_release(uintptr_t schedule) {
+  dlcore_schedule_release((dlcore_schedule *)schedule);
+}
+
+static inline int32_t go_dlcore_schedule_step(uintptr_t ctx, uintptr_t schedule) {
+  return dlcore_schedule_step((dlcore_context *)ctx, (dlcore_schedule *)schedule);
+}
+
+static inline uintptr_t go_dlcore_schedule_kind(uintptr_t schedule) {
+  return (uintptr_t)dlcore_schedule_kind((const dlcore_schedule *)schedule);
+}
+
+static inline uintptr_t go_dlcore_schedule_count(uintptr_t ctx, uintptr_t schedule) {
+  return (uintptr_t)dlcore_schedule_count((dlcore_context *)ctx, (dlcore_schedule *)schedule);
+}
+
+static inline uintptr_t go_dlcore_schedule_base_rate(uintptr_t ctx, uintptr_t schedule, int64_t group) {
+  return (uintptr_t)dlcore_schedule_base_rate((dlcore_context *)ctx, (dlcore_schedule *)schedule, group);
 }
 
 static inline uintptr_t go_dlcore_tensor_create(uintptr_t ctx, int32_t dtype, int64_t *shape, int32_t rank, uint8_t *data, uint64_t bytes) {

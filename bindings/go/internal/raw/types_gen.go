@@ -17,6 +17,7 @@ type (
 	Executable uintptr
 	Module     uintptr
 	Optimizer  uintptr
+	Schedule   uintptr
 	Loader     uintptr
 	Checkpoint uintptr
 	OpCall     uintptr
@@ -49,6 +50,7 @@ const (
 	CatalogueOps        = 0
 	CatalogueLayers     = 1
 	CatalogueOptimizers = 2
+	CatalogueSchedules  = 3
 	VariableTrainable   = 1
 	HeaderVersion       = 1000
 )
@@ -90,6 +92,7 @@ type EngineStatistics struct {
 	Allocations       uint64
 	SourceAllocations uint64
 	MemoryLimit       uint64
+	LiveSchedules     int64
 }
 
 // LogRecord has the layout of the C struct.

@@ -108,6 +108,7 @@ pub const DLCORE_SCALAR_BOOL: i32 = 2;
 pub const DLCORE_CATALOGUE_OPS: i32 = 0;
 pub const DLCORE_CATALOGUE_LAYERS: i32 = 1;
 pub const DLCORE_CATALOGUE_OPTIMIZERS: i32 = 2;
+pub const DLCORE_CATALOGUE_SCHEDULES: i32 = 3;
 
 pub const DLCORE_VARIABLE_TRAINABLE: i32 = 1;
 
@@ -193,6 +194,12 @@ pub struct dlcore_module {
 
 #[repr(C)]
 pub struct dlcore_optimizer {
+    _opaque: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+#[repr(C)]
+pub struct dlcore_schedule {
     _opaque: [u8; 0],
     _marker: PhantomData<(*mut u8, PhantomPinned)>,
 }
@@ -361,6 +368,10 @@ pub struct dlcore_engine_statistics {
     /// ```
     pub source_allocations: u64,
     pub memory_limit: u64,
+    /// ```text
+    /// handles that somebody holds, like those above
+    /// ```
+    pub live_schedules: i64,
 }
 
 #[repr(C)]
@@ -717,6 +728,7 @@ extern "C" {
     /// ```
     pub fn dlcore_checkpoint_add_module(ctx: *mut dlcore_context, checkpoint: *mut dlcore_checkpoint, name: *const c_char, module: *mut dlcore_module) -> dlcore_status;
     pub fn dlcore_checkpoint_add_optimizer(ctx: *mut dlcore_context, checkpoint: *mut dlcore_checkpoint, name: *const c_char, optimizer: *mut dlcore_optimizer) -> dlcore_status;
+    pub fn dlcore_checkpoint_add_schedule(ctx: *mut dlcore_context, checkpoint: *mut dlcore_checkpoint, name: *const c_char, schedule: *mut dlcore_schedule) -> dlcore_status;
     pub fn dlcore_checkpoint_add_loader(ctx: *mut dlcore_context, checkpoint: *mut dlcore_checkpoint, name: *const c_char, loader: *mut dlcore_loader) -> dlcore_status;
     pub fn dlcore_checkpoint_add_variable(ctx: *mut dlcore_context, checkpoint: *mut dlcore_checkpoint, name: *const c_char, variable: *mut dlcore_variable) -> dlcore_status;
     /// ```text
@@ -1258,6 +1270,37 @@ extern "C" {
     /// ```
     pub fn dlcore_optimizer_variable_count(optimizer: *const dlcore_optimizer) -> i64;
     pub fn dlcore_optimizer_variable(ctx: *mut dlcore_context, optimizer: *mut dlcore_optimizer, index: i64) -> *mut dlcore_variable;
+    /// ```text
+    /// Makes schedule number `schedule` of the catalogue for all groups that the optimizer has, and sets
+    /// their rates to those of count 0. Groups that are added later keep the rate they are given. The
+    /// schedule keeps the optimizer alive. Nothing changes on failure. Errors: NOT_FOUND (no such
+    /// number), INVALID_ARGUMENT (attributes), FAILED_PRECONDITION (an optimizer without groups, a
+    /// capture, a run of a graph).
+    /// ```
+    pub fn dlcore_schedule_create(ctx: *mut dlcore_context, schedule: i32, optimizer: *mut dlcore_optimizer, attrs: *const i64, n_words: i64) -> *mut dlcore_schedule;
+    pub fn dlcore_schedule_retain(schedule: *mut dlcore_schedule);
+    pub fn dlcore_schedule_release(schedule: *mut dlcore_schedule);
+    /// ```text
+    /// Adds 1 to the count and sets the rate of every group to that of the new count: all of it or
+    /// nothing, also for whoever reads several variables at one moment (saves, runs of graphs). It may
+    /// be called from any thread; two steps at once are two steps. In a capture it becomes part of the
+    /// graph. FAILED_PRECONDITION inside a run of a graph.
+    /// ```
+    pub fn dlcore_schedule_step(ctx: *mut dlcore_context, schedule: *mut dlcore_schedule) -> dlcore_status;
+    /// ```text
+    /// Name of the schedule in the catalogue ("CosineAnnealingLR"); NULL on a closed or NULL handle.
+    /// ```
+    pub fn dlcore_schedule_kind(schedule: *const dlcore_schedule) -> *const c_char;
+    /// ```text
+    /// Steps taken: an i64 variable of rank 0. A program may assign it; the next step goes on from
+    /// there.
+    /// ```
+    pub fn dlcore_schedule_count(ctx: *mut dlcore_context, schedule: *mut dlcore_schedule) -> *mut dlcore_variable;
+    /// ```text
+    /// The base rate of a group: an f64 variable of rank 0. Assigning it changes the rates from the next
+    /// step on. OUT_OF_RANGE for a group that the optimizer did not have when the schedule was made.
+    /// ```
+    pub fn dlcore_schedule_base_rate(ctx: *mut dlcore_context, schedule: *mut dlcore_schedule, group: i64) -> *mut dlcore_variable;
     /// ```text
     /// A tensor on the context's device with a copy of `data`: `bytes` must be exactly the product of
     /// `shape` times the dtype's size, in row-major order. rank 0 (shape may then be NULL) makes a

@@ -21,6 +21,7 @@ named!(
     dlcore_executable => "dlcore_executable",
     dlcore_module => "dlcore_module",
     dlcore_optimizer => "dlcore_optimizer",
+    dlcore_schedule => "dlcore_schedule",
     dlcore_loader => "dlcore_loader",
     dlcore_checkpoint => "dlcore_checkpoint",
     dlcore_op_call => "dlcore_op_call",
@@ -55,6 +56,7 @@ fn declarations_agree_with_the_headers() {
         "module.h",
         "op.h",
         "optimizer.h",
+        "schedule.h",
         "tensor.h",
         "variable.h",
         "plugin.h",
@@ -116,6 +118,7 @@ fn declarations_agree_with_the_headers() {
     probe.constant("DLCORE_CATALOGUE_OPS", DLCORE_CATALOGUE_OPS as i64);
     probe.constant("DLCORE_CATALOGUE_LAYERS", DLCORE_CATALOGUE_LAYERS as i64);
     probe.constant("DLCORE_CATALOGUE_OPTIMIZERS", DLCORE_CATALOGUE_OPTIMIZERS as i64);
+    probe.constant("DLCORE_CATALOGUE_SCHEDULES", DLCORE_CATALOGUE_SCHEDULES as i64);
     probe.constant("DLCORE_VARIABLE_TRAINABLE", DLCORE_VARIABLE_TRAINABLE as i64);
     probe.constant("DLCORE_PLUGIN_ABI", DLCORE_PLUGIN_ABI as i64);
     probe.constant("DLCORE_KERNEL_STRIDED", DLCORE_KERNEL_STRIDED as i64);
@@ -124,7 +127,7 @@ fn declarations_agree_with_the_headers() {
     probe.constant("DLCORE_DEVICE_ASYNC", DLCORE_DEVICE_ASYNC as i64);
     layout!(probe, dlcore_grad_options, {struct_size, create_graph, retain_graph, allow_unused, reserved});
     layout!(probe, dlcore_engine_options, {struct_size, threads, memory_limit, isa, reserved});
-    layout!(probe, dlcore_engine_statistics, {struct_size, threads, isa, reserved, live_tensors, live_variables, live_modules, live_optimizers, live_loaders, live_graphs, live_contexts, live_bytes, cached_bytes, peak_bytes, allocations, source_allocations, memory_limit});
+    layout!(probe, dlcore_engine_statistics, {struct_size, threads, isa, reserved, live_tensors, live_variables, live_modules, live_optimizers, live_loaders, live_graphs, live_contexts, live_bytes, cached_bytes, peak_bytes, allocations, source_allocations, memory_limit, live_schedules});
     layout!(probe, dlcore_log_record, {struct_size, level, time, lost, source, message});
     layout!(probe, dlcore_tensor_description, {struct_size, dtype, rank, layout, count, bytes, is_weak, is_contiguous, requires_grad, is_symbolic, reserved, shape, strides, device});
     layout!(probe, dlcore_operand, {data, shape, strides, count, dtype, rank});
@@ -158,6 +161,7 @@ fn declarations_agree_with_the_headers() {
     probe.function("dlcore_checkpoint_release", (dlcore_checkpoint_release as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_checkpoint_add_module", (dlcore_checkpoint_add_module as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_checkpoint_add_optimizer", (dlcore_checkpoint_add_optimizer as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_checkpoint_add_schedule", (dlcore_checkpoint_add_schedule as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_checkpoint_add_loader", (dlcore_checkpoint_add_loader as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_checkpoint_add_variable", (dlcore_checkpoint_add_variable as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_checkpoint_set_text", (dlcore_checkpoint_set_text as unsafe extern "C" fn(_, _, _, _) -> _).declare(String::from("*check")));
@@ -303,6 +307,13 @@ fn declarations_agree_with_the_headers() {
     probe.function("dlcore_optimizer_learning_rate", (dlcore_optimizer_learning_rate as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_optimizer_variable_count", (dlcore_optimizer_variable_count as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
     probe.function("dlcore_optimizer_variable", (dlcore_optimizer_variable as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_schedule_create", (dlcore_schedule_create as unsafe extern "C" fn(_, _, _, _, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_schedule_retain", (dlcore_schedule_retain as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
+    probe.function("dlcore_schedule_release", (dlcore_schedule_release as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
+    probe.function("dlcore_schedule_step", (dlcore_schedule_step as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_schedule_kind", (dlcore_schedule_kind as unsafe extern "C" fn(_) -> _).declare(String::from("*check")));
+    probe.function("dlcore_schedule_count", (dlcore_schedule_count as unsafe extern "C" fn(_, _) -> _).declare(String::from("*check")));
+    probe.function("dlcore_schedule_base_rate", (dlcore_schedule_base_rate as unsafe extern "C" fn(_, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_tensor_create", (dlcore_tensor_create as unsafe extern "C" fn(_, _, _, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_tensor_create_strided", (dlcore_tensor_create_strided as unsafe extern "C" fn(_, _, _, _, _, _, _, _) -> _).declare(String::from("*check")));
     probe.function("dlcore_tensor_f32", (dlcore_tensor_f32 as unsafe extern "C" fn(_, _, _, _, _) -> _).declare(String::from("*check")));

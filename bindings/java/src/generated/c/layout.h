@@ -18,7 +18,7 @@ _Static_assert(offsetof(dlcore_engine_options, memory_limit) == 8, "dlcore_engin
 _Static_assert(offsetof(dlcore_engine_options, isa) == 16, "dlcore_engine_options.isa");
 _Static_assert(offsetof(dlcore_engine_options, reserved) == 20, "dlcore_engine_options.reserved");
 
-_Static_assert(sizeof(dlcore_engine_statistics) == 120, "dlcore_engine_statistics");
+_Static_assert(sizeof(dlcore_engine_statistics) == 128, "dlcore_engine_statistics");
 _Static_assert(offsetof(dlcore_engine_statistics, struct_size) == 0, "dlcore_engine_statistics.struct_size");
 _Static_assert(offsetof(dlcore_engine_statistics, threads) == 4, "dlcore_engine_statistics.threads");
 _Static_assert(offsetof(dlcore_engine_statistics, isa) == 8, "dlcore_engine_statistics.isa");
@@ -36,6 +36,7 @@ _Static_assert(offsetof(dlcore_engine_statistics, peak_bytes) == 88, "dlcore_eng
 _Static_assert(offsetof(dlcore_engine_statistics, allocations) == 96, "dlcore_engine_statistics.allocations");
 _Static_assert(offsetof(dlcore_engine_statistics, source_allocations) == 104, "dlcore_engine_statistics.source_allocations");
 _Static_assert(offsetof(dlcore_engine_statistics, memory_limit) == 112, "dlcore_engine_statistics.memory_limit");
+_Static_assert(offsetof(dlcore_engine_statistics, live_schedules) == 120, "dlcore_engine_statistics.live_schedules");
 
 _Static_assert(sizeof(dlcore_log_record) == 512, "dlcore_log_record");
 _Static_assert(offsetof(dlcore_log_record, struct_size) == 0, "dlcore_log_record.struct_size");

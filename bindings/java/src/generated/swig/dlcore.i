@@ -95,5 +95,6 @@
 %include <dlcore/module.h>
 %include <dlcore/op.h>
 %include <dlcore/optimizer.h>
+%include <dlcore/schedule.h>
 %include <dlcore/tensor.h>
 %include <dlcore/variable.h>

@@ -22,6 +22,7 @@ public final class Statistics {
   private final long allocations;
   private final long sourceAllocations;
   private final long memoryLimit;
+  private final long liveSchedules;
 
   Statistics(ByteBuffer record) {
     threads = record.getInt(Layout.EngineStatistics.THREADS);
@@ -39,6 +40,7 @@ public final class Statistics {
     allocations = record.getLong(Layout.EngineStatistics.ALLOCATIONS);
     sourceAllocations = record.getLong(Layout.EngineStatistics.SOURCE_ALLOCATIONS);
     memoryLimit = record.getLong(Layout.EngineStatistics.MEMORY_LIMIT);
+    liveSchedules = record.getLong(Layout.EngineStatistics.LIVE_SCHEDULES);
   }
 
   /**
@@ -176,6 +178,15 @@ public final class Statistics {
     return memoryLimit;
   }
 
+  /**
+   * Handles that somebody holds, like those above.
+   *
+   * @return the value at that moment
+   */
+  public long liveSchedules() {
+    return liveSchedules;
+  }
+
   @Override
   public String toString() {
     return "Statistics["
@@ -194,6 +205,7 @@ public final class Statistics {
         + ", allocations=" + allocations
         + ", sourceAllocations=" + sourceAllocations
         + ", memoryLimit=" + memoryLimit
+        + ", liveSchedules=" + liveSchedules
         + "]";
   }
 }

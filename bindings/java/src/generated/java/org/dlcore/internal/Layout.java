@@ -57,7 +57,7 @@ public final class Layout {
     private EngineStatistics() {}
 
     /** Bytes of the struct. */
-    public static final int SIZE = 120;
+    public static final int SIZE = 128;
 
     /** struct_size. */
     public static final int STRUCT_SIZE = 0;
@@ -109,6 +109,9 @@ public final class Layout {
 
     /** memory_limit. */
     public static final int MEMORY_LIMIT = 112;
+
+    /** handles that somebody holds, like those above. */
+    public static final int LIVE_SCHEDULES = 120;
   }
 
   /** dlcore_log_record. */
