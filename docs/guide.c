@@ -234,6 +234,25 @@ static void saving(dlcore_context *ctx, dlcore_module *model, const char *path) 
 
 /* ---- Checkpoints --------------------------------------------------------------------------- */
 
+/* The rate rises for 10 steps, then falls along a cosine for 30. */
+static void schedules(dlcore_context *ctx, dlcore_loader *data) {
+  dlcore_module *model = classifier(ctx);
+  dlcore_optimizer *adam = dlcore_adam(ctx, model, /*lr=*/1e-2); /* the highest rate */
+  dlcore_schedule *rates = dlcore_warmup_cosine(ctx, adam, /*warmup_steps=*/10, /*total_steps=*/40);
+  dlcore_scope *step = dlcore_scope_open(ctx);
+  dlcore_tensor *x, *y;
+  while (dlcore_loader_next(ctx, data, &x, &y)) { /* 40 batches */
+    dlcore_backward(ctx, dlcore_cross_entropy(ctx, dlcore_module_call(ctx, model, x), y));
+    dlcore_optimizer_step(ctx, adam);
+    dlcore_schedule_step(ctx, rates); /* sets the rate of the next step */
+    dlcore_scope_reset(ctx, step);
+  }
+  dlcore_scope_close(ctx, step);
+  double rate = 1;
+  dlcore_tensor_read_f64(ctx, dlcore_variable_read(ctx, dlcore_optimizer_learning_rate(ctx, adam, 0)), &rate, 1);
+  expect(rate == 0, "schedules");
+}
+
 /* Everything that a training consists of. */
 typedef struct training {
   dlcore_module *model;
@@ -422,6 +441,7 @@ int main(int argc, char **argv) {
   printf("loss %.6f\n", (double)train(ctx, model, data, 10));
   printf("accuracy %.4f\n", accuracy(ctx, model, data));
   expect(accuracy(ctx, model, data) > 0.9, "training");
+  schedules(ctx, data);
   saving(ctx, model, path);
   dlcore_tensor *points = dlcore_random_normal(ctx, (const int64_t[]){500, 2}, 2);
   dlcore_tensor *labels = dlcore_astype(ctx, dlcore_full(ctx, (const int64_t[]){500}, 1, 1), DLCORE_I64);
