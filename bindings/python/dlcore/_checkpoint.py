@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import BinaryIO, Union
 
 from . import _context
 from . import _dlcore as raw
-from ._handle import Handle
-from ._module import Module, Variable
+from ._module import Module, Source, Variable
 from ._optimizer import Optimizer
+from ._types import Path
 from .data import Loader
 
+Part = Union[Module, Optimizer, Loader, Variable]
 
-class Checkpoint(Handle):
+
+class Checkpoint(raw.dlcore_checkpoint):
     """What belongs to a training, each object under a name: models, optimizers, loaders, single variables. The
     generator of the context belongs to it always.
 
@@ -25,41 +28,46 @@ class Checkpoint(Handle):
     saved it. Gradients are not kept: save between a step and the next backward.
     """
 
-    __slots__ = ("context",)
-    _give_back = staticmethod(raw.dlcore_checkpoint_release)
+    def __init__(self, **parts: Part):
+        self._take(raw.dlcore_checkpoint_create(_context.current()))
+        for name, part in parts.items():
+            self.add(name, part)
 
-    def __init__(self, **objects: Module | Optimizer | Loader | Variable):
-        self.context = context = _context.current()
-        self._handle = context.made(raw.dlcore_checkpoint_create(context._handle))
-        for name, item in objects.items():
-            self.add(name, item)
-
-    def add(self, name: str, item: Module | Optimizer | Loader | Variable) -> None:
+    def add(self, name: str, part: Part) -> None:
         """`name` holds no "/"."""
         adders = ((Module, raw.dlcore_checkpoint_add_module), (Optimizer, raw.dlcore_checkpoint_add_optimizer),
                   (Loader, raw.dlcore_checkpoint_add_loader), (Variable, raw.dlcore_checkpoint_add_variable))
         for kind, adder in adders:
-            if isinstance(item, kind):
-                return self.context.check(adder(self.context._handle, self._handle, name, item._handle))
-        raise TypeError(f"{name} is a {type(item).__name__}, expected a Module, Optimizer, Loader or Variable")
+            if isinstance(part, kind):
+                adder(_context.serving(self), self, name, part)
+                return
+        raise TypeError(f"{name} is a {type(part).__name__}, expected a Module, Optimizer, Loader or Variable")
 
     def __setitem__(self, key: str, text: str) -> None:
         """A text that is saved with the rest."""
-        self.context.check(raw.dlcore_checkpoint_set_text(self.context._handle, self._handle, key, text))
+        raw.dlcore_checkpoint_set_text(_context.serving(self), self, key, text)
 
     def __getitem__(self, key: str) -> str:
-        text = raw.dlcore_checkpoint_text(self._handle, key)
+        text = raw.dlcore_checkpoint_text(self, key)
         if text is None:
             raise KeyError(key)
         return text
 
-    def save(self, path: str | os.PathLike) -> None:
-        """The file is replaced as a whole or not at all."""
-        self.context.check(raw.dlcore_checkpoint_save(self.context._handle, self._handle, os.fspath(path)))
+    def save(self, file: Path | BinaryIO) -> None:
+        """A file is replaced as a whole or not at all."""
+        if hasattr(file, "write"):
+            raw.dlcore_checkpoint_write(_context.serving(self), self, file.write)
+        else:
+            raw.dlcore_checkpoint_save(_context.serving(self), self, os.fspath(file))
 
-    def load(self, path: str | os.PathLike) -> None:
-        """Loads what save wrote; nothing changes on failure. Warns when version, device or instruction set are
-        others, so that what follows may differ in its last bits."""
-        self.context.check(raw.dlcore_checkpoint_load(self.context._handle, self._handle, os.fspath(path)))
-        if warning := raw.dlcore_checkpoint_warning(self._handle):
-            warnings.warn(f"{os.fspath(path)}: {warning}", stacklevel=2)
+    def load(self, source: Source) -> None:
+        """Loads what save wrote, from a path, a buffer or an open file; nothing changes on failure. Warns when
+        version, device or instruction set are others, so that what follows may differ in its last bits."""
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            raw.dlcore_checkpoint_load_buffer(_context.serving(self), self, source)
+        elif hasattr(source, "read"):
+            raw.dlcore_checkpoint_read(_context.serving(self), self, source.read)
+        else:
+            raw.dlcore_checkpoint_load(_context.serving(self), self, os.fspath(source))
+        if warning := raw.dlcore_checkpoint_warning(self):
+            warnings.warn(f"checkpoint: {warning}", stacklevel=2)

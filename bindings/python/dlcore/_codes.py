@@ -4,69 +4,117 @@
 
 from ._errors import Error
 
+__all__ = [
+    "Cancelled",
+    "Unknown",
+    "InvalidArgument",
+    "DeadlineExceeded",
+    "NotFound",
+    "AlreadyExists",
+    "PermissionDenied",
+    "ResourceExhausted",
+    "FailedPrecondition",
+    "Aborted",
+    "OutOfRange",
+    "Unimplemented",
+    "Internal",
+    "Unavailable",
+    "DataLoss",
+    "Unauthenticated",
+]
+
 
 class Cancelled(Error):
+    """The engine's DLCORE_CANCELLED."""
+
     code = 1
 
 
 class Unknown(Error):
+    """The engine's DLCORE_UNKNOWN."""
+
     code = 2
 
 
 class InvalidArgument(Error):
+    """The engine's DLCORE_INVALID_ARGUMENT."""
+
     code = 3
 
 
 class DeadlineExceeded(Error):
+    """The engine's DLCORE_DEADLINE_EXCEEDED."""
+
     code = 4
 
 
 class NotFound(Error):
+    """The engine's DLCORE_NOT_FOUND."""
+
     code = 5
 
 
 class AlreadyExists(Error):
+    """The engine's DLCORE_ALREADY_EXISTS."""
+
     code = 6
 
 
 class PermissionDenied(Error):
+    """The engine's DLCORE_PERMISSION_DENIED."""
+
     code = 7
 
 
 class ResourceExhausted(Error):
+    """The engine's DLCORE_RESOURCE_EXHAUSTED."""
+
     code = 8
 
 
 class FailedPrecondition(Error):
+    """The engine's DLCORE_FAILED_PRECONDITION."""
+
     code = 9
 
 
 class Aborted(Error):
+    """The engine's DLCORE_ABORTED."""
+
     code = 10
 
 
 class OutOfRange(Error):
+    """The engine's DLCORE_OUT_OF_RANGE."""
+
     code = 11
 
 
 class Unimplemented(Error):
+    """The engine's DLCORE_UNIMPLEMENTED."""
+
     code = 12
 
 
 class Internal(Error):
+    """The engine's DLCORE_INTERNAL."""
+
     code = 13
 
 
 class Unavailable(Error):
+    """The engine's DLCORE_UNAVAILABLE."""
+
     code = 14
 
 
 class DataLoss(Error):
+    """The engine's DLCORE_DATA_LOSS."""
+
     code = 15
 
 
 class Unauthenticated(Error):
+    """The engine's DLCORE_UNAUTHENTICATED."""
+
     code = 16
-
-
-BY_CODE = {kind.code: kind for kind in Error.__subclasses__()}

@@ -3,34 +3,36 @@
 
 from __future__ import annotations
 
-from . import _dlcore as raw
-
 
 class Error(Exception):
-    """A failure of the engine; its subclasses stand for the status codes. `__cause__` is the error that led to it.
+    """A failure of the engine; its subclasses stand for the status codes. `__cause__` is what led to it.
 
     code: the status code
     op: name of the op that failed, "" when the failing call was none
     """
 
-    code = raw.DLCORE_UNKNOWN
+    code = 2
     op = ""
+    _by_code: dict[int, type[Error]] = {}
+
+    def __init_subclass__(cls) -> None:
+        if cls.code not in Error._by_code:
+            Error._by_code[cls.code] = cls
+            cls.__module__ = "dlcore"
 
 
-def from_handle(handle) -> Error:
-    """The exception for an error of the engine, which stays the caller's."""
-    from ._codes import BY_CODE
-
-    error = BY_CODE.get(raw.dlcore_error_code(handle), Error)(raw.dlcore_error_message(handle))
-    error.op = raw.dlcore_error_op(handle)
-    if (cause := raw.dlcore_error_cause(handle)) is not None:
-        error.__cause__ = from_handle(cause)
+def make(code: int, message: str, op: str, cause: BaseException | None) -> Error:
+    """The exception for an error of the engine."""
+    error = Error._by_code.get(code, Error)(message)
+    error.op = op
+    error.__cause__ = cause
     return error
 
 
-def take(handle) -> Error:
-    """The same for an error that the caller owns, which is released."""
-    try:
-        return from_handle(handle)
-    finally:
-        raw.dlcore_error_release(handle)
+def describe(exception: BaseException) -> tuple[int, str]:
+    """Code and text by which the engine learns what a callback raised."""
+    if isinstance(exception, Error):
+        return exception.code, str(exception)
+    text = f"{type(exception).__name__}: {exception}" if str(exception) else type(exception).__name__
+    interrupted = not isinstance(exception, Exception)
+    return 1 if interrupted else 2, text.replace("\0", "?")

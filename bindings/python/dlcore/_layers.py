@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, Sequence
+from typing import Literal, SupportsIndex
 
 from . import _pack
+from ._types import Integers
 from ._module import Module
 
 __all__ = [
@@ -45,10 +46,10 @@ class Linear(Module):
       others the bias starts at zero
     """
 
-    def __init__(self, in_features: int, out_features: int, *, bias: bool = True,
+    def __init__(self, in_features: SupportsIndex, out_features: SupportsIndex, *, bias: bool = True,
                  init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default") -> None:
-        super().__init__(1, [], [*_pack.integer(in_features), *_pack.integer(out_features),
-                                 *_pack.boolean(bias), *_pack.string(init)])
+        self._make(1, (), [*_pack.integer(in_features), *_pack.integer(out_features), *_pack.boolean(bias),
+                           *_pack.string(init)])
 
 
 class Sequential(Module):
@@ -58,14 +59,14 @@ class Sequential(Module):
     """
 
     def __init__(self, *children: Module) -> None:
-        super().__init__(2, children, [])
+        self._make(2, children, [])
 
 
 class ReLU(Module):
     """max(x, 0)."""
 
     def __init__(self) -> None:
-        super().__init__(3, [], [])
+        self._make(3, (), [])
 
 
 class GELU(Module):
@@ -77,28 +78,28 @@ class GELU(Module):
     """
 
     def __init__(self, *, approximate: Literal["none", "tanh"] = "none") -> None:
-        super().__init__(4, [], [*_pack.string(approximate)])
+        self._make(4, (), [*_pack.string(approximate)])
 
 
 class SiLU(Module):
     """x sigmoid(x), also called swish."""
 
     def __init__(self) -> None:
-        super().__init__(5, [], [])
+        self._make(5, (), [])
 
 
 class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
     def __init__(self) -> None:
-        super().__init__(6, [], [])
+        self._make(6, (), [])
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
     def __init__(self) -> None:
-        super().__init__(7, [], [])
+        self._make(7, (), [])
 
 
 class LeakyReLU(Module):
@@ -108,7 +109,7 @@ class LeakyReLU(Module):
     """
 
     def __init__(self, *, negative_slope: float = 0.01) -> None:
-        super().__init__(8, [], [*_pack.real(negative_slope)])
+        self._make(8, (), [*_pack.real(negative_slope)])
 
 
 class Softmax(Module):
@@ -117,8 +118,8 @@ class Softmax(Module):
       axis: axis that is summed over
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__(9, [], [*_pack.integer(axis)])
+    def __init__(self, axis: SupportsIndex = -1) -> None:
+        self._make(9, (), [*_pack.integer(axis)])
 
 
 class LogSoftmax(Module):
@@ -127,8 +128,8 @@ class LogSoftmax(Module):
       axis: axis that is summed over
     """
 
-    def __init__(self, axis: int = -1) -> None:
-        super().__init__(10, [], [*_pack.integer(axis)])
+    def __init__(self, axis: SupportsIndex = -1) -> None:
+        self._make(10, (), [*_pack.integer(axis)])
 
 
 class Flatten(Module):
@@ -139,8 +140,8 @@ class Flatten(Module):
       start_axis: first axis that is joined
     """
 
-    def __init__(self, *, start_axis: int = 1) -> None:
-        super().__init__(11, [], [*_pack.integer(start_axis)])
+    def __init__(self, *, start_axis: SupportsIndex = 1) -> None:
+        self._make(11, (), [*_pack.integer(start_axis)])
 
 
 class Dropout(Module):
@@ -152,7 +153,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5) -> None:
-        super().__init__(12, [], [*_pack.real(p)])
+        self._make(12, (), [*_pack.real(p)])
 
 
 class LayerNorm(Module):
@@ -164,15 +165,15 @@ class LayerNorm(Module):
       epsilon: added to the variance
     """
 
-    def __init__(self, features: int, *, epsilon: float = 1e-05) -> None:
-        super().__init__(13, [], [*_pack.integer(features), *_pack.real(epsilon)])
+    def __init__(self, features: SupportsIndex, *, epsilon: float = 1e-05) -> None:
+        self._make(13, (), [*_pack.integer(features), *_pack.real(epsilon)])
 
 
 class Identity(Module):
     """x as it is."""
 
     def __init__(self) -> None:
-        super().__init__(14, [], [])
+        self._make(14, (), [])
 
 
 class Conv2d(Module):
@@ -193,16 +194,16 @@ class Conv2d(Module):
       uniform in +-1/sqrt(fan_in), and the bias too; with the others the bias starts at zero
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel: Sequence[int], *,
-                 stride: Sequence[int] | None = None, padding: Sequence[int] | None = None,
-                 dilation: Sequence[int] | None = None, groups: int = 1, bias: bool = True,
+    def __init__(self, in_channels: SupportsIndex, out_channels: SupportsIndex, kernel: Integers, *,
+                 stride: Integers | None = None, padding: Integers | None = None,
+                 dilation: Integers | None = None, groups: SupportsIndex = 1, bias: bool = True,
                  auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none",
                  init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default") -> None:
-        super().__init__(15, [], [*_pack.integer(in_channels), *_pack.integer(out_channels),
-                                  *_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
-                                  *_pack.optional(_pack.integers, padding),
-                                  *_pack.optional(_pack.integers, dilation), *_pack.integer(groups),
-                                  *_pack.boolean(bias), *_pack.string(auto_pad), *_pack.string(init)])
+        self._make(15, (), [*_pack.integer(in_channels), *_pack.integer(out_channels),
+                            *_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                            *_pack.optional(_pack.integers, padding),
+                            *_pack.optional(_pack.integers, dilation), *_pack.integer(groups),
+                            *_pack.boolean(bias), *_pack.string(auto_pad), *_pack.string(init)])
 
 
 class MaxPool2d(Module):
@@ -220,14 +221,13 @@ class MaxPool2d(Module):
       one at the end (upper) or in front (lower); valid: none
     """
 
-    def __init__(self, kernel: Sequence[int], *, stride: Sequence[int] | None = None,
-                 padding: Sequence[int] | None = None, dilation: Sequence[int] | None = None,
-                 ceil_mode: bool = False,
+    def __init__(self, kernel: Integers, *, stride: Integers | None = None, padding: Integers | None = None,
+                 dilation: Integers | None = None, ceil_mode: bool = False,
                  auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> None:
-        super().__init__(16, [], [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
-                                  *_pack.optional(_pack.integers, padding),
-                                  *_pack.optional(_pack.integers, dilation), *_pack.boolean(ceil_mode),
-                                  *_pack.string(auto_pad)])
+        self._make(16, (), [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                            *_pack.optional(_pack.integers, padding),
+                            *_pack.optional(_pack.integers, dilation), *_pack.boolean(ceil_mode),
+                            *_pack.string(auto_pad)])
 
 
 class AvgPool2d(Module):
@@ -245,13 +245,12 @@ class AvgPool2d(Module):
       one at the end (upper) or in front (lower); valid: none
     """
 
-    def __init__(self, kernel: Sequence[int], *, stride: Sequence[int] | None = None,
-                 padding: Sequence[int] | None = None, ceil_mode: bool = False,
-                 count_include_pad: bool = True,
+    def __init__(self, kernel: Integers, *, stride: Integers | None = None, padding: Integers | None = None,
+                 ceil_mode: bool = False, count_include_pad: bool = True,
                  auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> None:
-        super().__init__(17, [], [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
-                                  *_pack.optional(_pack.integers, padding), *_pack.boolean(ceil_mode),
-                                  *_pack.boolean(count_include_pad), *_pack.string(auto_pad)])
+        self._make(17, (), [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
+                            *_pack.optional(_pack.integers, padding), *_pack.boolean(ceil_mode),
+                            *_pack.boolean(count_include_pad), *_pack.string(auto_pad)])
 
 
 class Embedding(Module):
@@ -264,9 +263,10 @@ class Embedding(Module):
       padding_idx: the row that gets no gradient, so that it stays as it starts
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, *, padding_idx: int | None = None) -> None:
-        super().__init__(18, [], [*_pack.integer(num_embeddings), *_pack.integer(embedding_dim),
-                                  *_pack.optional(_pack.integer, padding_idx)])
+    def __init__(self, num_embeddings: SupportsIndex, embedding_dim: SupportsIndex, *,
+                 padding_idx: SupportsIndex | None = None) -> None:
+        self._make(18, (), [*_pack.integer(num_embeddings), *_pack.integer(embedding_dim),
+                            *_pack.optional(_pack.integer, padding_idx)])
 
 
 class BatchNorm(Module):
@@ -284,10 +284,10 @@ class BatchNorm(Module):
       affine: whether the result is scaled and shifted
     """
 
-    def __init__(self, features: int, *, momentum: float = 0.1, epsilon: float = 1e-05,
+    def __init__(self, features: SupportsIndex, *, momentum: float = 0.1, epsilon: float = 1e-05,
                  affine: bool = True) -> None:
-        super().__init__(19, [], [*_pack.integer(features), *_pack.real(momentum), *_pack.real(epsilon),
-                                  *_pack.boolean(affine)])
+        self._make(19, (), [*_pack.integer(features), *_pack.real(momentum), *_pack.real(epsilon),
+                            *_pack.boolean(affine)])
 
 
 class Unflatten(Module):
@@ -299,5 +299,5 @@ class Unflatten(Module):
       sizes: of the new axes; their product is the axis's size
     """
 
-    def __init__(self, axis: int, sizes: Sequence[int]) -> None:
-        super().__init__(20, [], [*_pack.integer(axis), *_pack.integers(sizes)])
+    def __init__(self, axis: SupportsIndex, sizes: Integers) -> None:
+        self._make(20, (), [*_pack.integer(axis), *_pack.integers(sizes)])

@@ -1,86 +1,243 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all layers have in common, and variables. The layers themselves are in _layers."""
+"""What all layers have in common, and variables. The layers themselves are in _layers, modules written in Python in
+_custom_module."""
 
 from __future__ import annotations
 
+import io
 import os
-from typing import Sequence
+from typing import Any, BinaryIO, Iterator, Sequence, Union
 
-from . import _context
+from . import _context, _custom_module
 from . import _dlcore as raw
-from ._handle import Handle
-from ._tensor import Tensor
+from ._codes import FailedPrecondition
+from ._dlcore import Tensor
+from ._types import Path
+
+Source = Union[Path, bytes, bytearray, memoryview, BinaryIO]
 
 
-class Variable(Handle):
-    """A named cell that holds a tensor: a parameter."""
+@raw.make_as
+class Variable(raw.dlcore_variable):
+    """A named cell that holds a tensor: a parameter, a running statistic, a learning rate."""
 
-    __slots__ = ("context",)
-    _give_back = staticmethod(raw.dlcore_variable_release)
+    __slots__ = ()
 
-    def __init__(self, context, borrowed):
-        raw.dlcore_variable_retain(borrowed)
-        self._handle, self.context = borrowed, context
+    def __init__(self, name: str, value: Tensor, *, trainable: bool = True):
+        self._take(raw.dlcore_variable_create(value.context, name, value, int(trainable)))
 
     @property
     def name(self) -> str:
-        return raw.dlcore_variable_name(self._handle)
+        return raw.dlcore_variable_name(self)
 
     @property
     def trainable(self) -> bool:
-        return raw.dlcore_variable_is_trainable(self._handle) == 1
+        return raw.dlcore_variable_is_trainable(self) == 1
+
+    @trainable.setter
+    def trainable(self, on: bool) -> None:
+        raw.dlcore_variable_set_trainable(_context.serving(self), self, int(on))
 
     @property
     def value(self) -> Tensor:
-        context = self.context
-        return Tensor(context, context.made(raw.dlcore_variable_read(context._handle, self._handle)))
+        """What it holds. While recording, gradients with respect to a trainable one can be asked for."""
+        return raw.dlcore_variable_read(_context.serving(self), self)
+
+    def assign(self, value: Tensor) -> None:
+        """Stores a value of the same dtype and shape, without its history."""
+        raw.dlcore_variable_assign(_context.serving(self), self, value)
+
+    def accumulate(self, value: Tensor) -> None:
+        """Adds to the value."""
+        raw.dlcore_variable_accumulate(_context.serving(self), self, value)
 
     @property
     def gradient(self) -> Tensor | None:
         """What backward added up; None when there is nothing."""
-        handle = raw.dlcore_variable_gradient(self.context._handle, self._handle)
-        self.context.check_ok()
-        return None if handle is None else Tensor(self.context, handle)
+        return raw.dlcore_variable_gradient(_context.serving(self), self)
+
+    @gradient.setter
+    def gradient(self, value: Tensor | None) -> None:
+        raw.dlcore_variable_set_gradient(_context.serving(self), self, value)
+
+    def on(self, context: _context.Context) -> Variable:
+        """The same variable for calls on another context of the engine."""
+        return self._rebind(context)
+
+    def __repr__(self) -> str:
+        return "<released variable>" if self.released else f"<variable {self.name}>"
 
 
-class Module(Handle):
-    """A layer or a model."""
+class Module(raw.dlcore_module):
+    """A layer or a model. A program's own is a subclass whose __init__ sets modules and variables as attributes, and
+    whose forward uses them:
 
-    __slots__ = ("context",)
-    _give_back = staticmethod(raw.dlcore_module_release)
+        class Residual(nn.Module):
+            def __init__(self, features):
+                self.inner = nn.Linear(features, features)
 
-    def __init__(self, layer: int, children: Sequence[Module], words: Sequence[int]):
-        self.context = context = _context.current()
-        handles = [child._handle for child in children]
-        self._handle = context.made(raw.dlcore_module_create(context._handle, layer, handles, words))
+            def forward(self, x):
+                return x + self.inner(x).relu()
 
-    def __call__(self, x: Tensor) -> Tensor:
-        context = x.context
-        return Tensor(context, context.made(raw.dlcore_module_call(context._handle, self._handle, x._handle)))
+    It is saved, put inside others and frozen by snapshot like any other.
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "forward"):
+            _custom_module.wrap_init(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _custom_module.check_attribute(self, name, value)
+        object.__setattr__(self, name, value)
+
+    def _make(self, layer: int, children: Sequence[Module], words: Sequence[int]) -> None:
+        """For the generated classes: makes layer number `layer` of the catalogue."""
+        self._take(raw.dlcore_module_create(_context.current(), layer, children, words))
+        self.__dict__["_recipe"] = (layer, tuple(children), tuple(words))
+
+    def __call__(self, x: Any, *more: Any, **keywords: Any) -> Any:
+        """What it makes of x. A forward that is written in Python may take and return anything, when it is called from
+        Python."""
+        if forward := getattr(self, "forward", None):
+            if self.released:
+                raise FailedPrecondition("module: it has been released")
+            return forward(x, *more, **keywords)
+        if more or keywords:
+            raise TypeError(f"{type(self).__name__} takes one tensor")
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{type(self).__name__}: expected a Tensor, found {type(x).__name__}")
+        return raw.dlcore_module_call(x.context, self, x)
+
+    @property
+    def kind(self) -> str:
+        """Name of the layer in the catalogue."""
+        return raw.dlcore_module_kind(self)
+
+    @property
+    def children(self) -> tuple[Module, ...]:
+        """The modules inside it, one level down."""
+        recipe = self.__dict__.get("_recipe")
+        if recipe or hasattr(self, "forward"):
+            return recipe[1] if recipe else tuple(child for _, child in _custom_module.children_of(self.__dict__))
+        return tuple(raw.dlcore_module_child(self, index) for index in range(raw.dlcore_module_child_count(self)))
+
+    def __getitem__(self, index: int) -> Module:
+        return self.children[index]
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self.children)
+
+    def named_variables(self) -> dict[str, Variable]:
+        """All variables of the module and everything inside it by their path ("0.weight")."""
+        context, found = _context.serving(self), {}
+        for index in range(raw.dlcore_module_variable_count(self)):
+            path = _context.text_of(raw.dlcore_module_variable_path, context, self, index)
+            found[path] = raw.dlcore_module_variable(context, self, index)
+        return found
+
+    def variables(self) -> list[Variable]:
+        """The same, running statistics included, in the order of their definition."""
+        return [raw.dlcore_module_variable(_context.serving(self), self, index)
+                for index in range(raw.dlcore_module_variable_count(self))]
 
     def parameters(self) -> list[Variable]:
         """The trainable variables of the module and everything inside it."""
-        context, count = self.context, raw.dlcore_module_variable_count(self._handle)
-        variables = [Variable(context, context.made(raw.dlcore_module_variable(context._handle, self._handle, index)))
-                     for index in range(count)]
-        return [variable for variable in variables if variable.trainable]
+        return [variable for variable in self.variables() if variable.trainable]
+
+    def variable(self, path: str) -> Variable:
+        """The variable at a path like "0.weight"."""
+        return raw.dlcore_module_find(_context.serving(self), self, path)
+
+    def state(self) -> dict[str, Tensor]:
+        """The values of all variables by their path, without history."""
+        with _context.serving(self).no_grad():
+            return {path: variable.value for path, variable in self.named_variables().items()}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Assigns values by path. All must be there; nothing changes when one is not."""
+        variables = self.named_variables()
+        if variables.keys() != state.keys():
+            raise KeyError(f"load_state: paths are {sorted(state)}, expected {sorted(variables)}")
+        for path, variable in variables.items():
+            variable.assign(state[path])
 
     def snapshot(self) -> Module:
         """A module that answers for ever as this one would now in inference mode, while training goes on. It may
         be used from all threads, each on a context of its own, and never changes."""
-        frozen = Module.__new__(Module)
-        frozen.context = self.context
-        frozen._handle = self.context.made(raw.dlcore_module_snapshot(self.context._handle, self._handle))
-        return frozen
+        return raw.dlcore_module_snapshot(_context.serving(self), self)
 
-    def train(self, on: bool = True) -> None:
+    def train(self, on: bool = True) -> Module:
         """Switches the module and everything inside it to training mode, or back."""
-        raw.dlcore_module_set_training(self.context._handle, self._handle, int(on))
+        raw.dlcore_module_set_training(_context.serving(self), self, int(on))
+        return self
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Saves all variables as safetensors; the file is replaced as a whole or not at all."""
-        self.context.check(raw.dlcore_module_save(self.context._handle, self._handle, os.fspath(path)))
+    def eval(self) -> Module:
+        """Out of training mode."""
+        return self.train(False)
 
-    def load(self, path: str | os.PathLike) -> None:
-        """Loads what save wrote; nothing changes on failure."""
-        self.context.check(raw.dlcore_module_load(self.context._handle, self._handle, os.fspath(path)))
+    def save(self, file: Path | BinaryIO) -> None:
+        """Saves all variables as safetensors; a file is replaced as a whole or not at all."""
+        if hasattr(file, "write"):
+            raw.dlcore_module_write(_context.serving(self), self, file.write)
+        else:
+            raw.dlcore_module_save(_context.serving(self), self, os.fspath(file))
+
+    def load(self, source: Source) -> None:
+        """Loads what save wrote, from a path, a buffer or an open file; nothing changes on failure."""
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            raw.dlcore_module_load_buffer(_context.serving(self), self, source)
+        elif hasattr(source, "read"):
+            raw.dlcore_module_read(_context.serving(self), self, source.read)
+        else:
+            raw.dlcore_module_load(_context.serving(self), self, os.fspath(source))
+
+    def to_bytes(self) -> bytes:
+        """What save would write."""
+        stream = io.BytesIO()
+        self.save(stream)
+        return stream.getvalue()
+
+    def _blueprint(self) -> tuple[Any, ...]:
+        """What a module like it is made from."""
+        if hasattr(self, "forward"):
+            return _custom_module.blueprint(self)
+        recipe = self.__dict__.get("_recipe")
+        if recipe is None:
+            raise TypeError("a snapshot cannot be pickled; pickle the module, or to_bytes()")
+        layer, children, words = recipe
+        return type(self), layer, tuple(child._blueprint() for child in children), words
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, self._blueprint(), self.to_bytes()
+
+    def __setstate__(self, state: bytes) -> None:
+        self.load(state)
+
+    def __repr__(self) -> str:
+        if self.released:
+            return "<released module>"
+        inside = ", ".join(map(repr, self.children))
+        count = sum(variable.value.size for variable in self.variables()) if not inside else 0
+        return f"{self.kind}({inside or (f'{count} values' if count else '')})"
+
+
+raw.make_as(Module)
+
+
+def rebuild(cls: type[Module], *blueprint: Any) -> Module:
+    """What pickle calls. Values are loaded into the whole, since paths are fixed when a part is first used."""
+    if hasattr(cls, "forward"):
+        return _custom_module.rebuild(cls, *blueprint)
+    layer, children, words = blueprint
+    module = cls.__new__(cls)
+    module._make(layer, [rebuild(*child) for child in children], words)
+    return module

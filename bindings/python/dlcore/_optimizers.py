@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from typing import Iterable
 
 from . import _pack
-from ._optimizer import Optimizer, Variable
+from ._optimizer import Optimizer, Parameters
 
 __all__ = [
     "Adam",
@@ -28,10 +27,13 @@ class Adam(Optimizer):
       weight_decay: times the variable, added to the gradient
     """
 
-    def __init__(self, parameters: Iterable[Variable], lr: float = 0.001, *, beta1: float = 0.9,
+    _attributes = (("lr", _pack.real, 0.001), ("beta1", _pack.real, 0.9), ("beta2", _pack.real, 0.999),
+                   ("epsilon", _pack.real, 1e-08), ("weight_decay", _pack.real, 0.0),)
+
+    def __init__(self, parameters: Parameters, lr: float = 0.001, *, beta1: float = 0.9,
                  beta2: float = 0.999, epsilon: float = 1e-08, weight_decay: float = 0.0) -> None:
-        super().__init__(1, parameters, [*_pack.real(lr), *_pack.real(beta1), *_pack.real(beta2),
-                                         *_pack.real(epsilon), *_pack.real(weight_decay)])
+        self._make(1, parameters, [*_pack.real(lr), *_pack.real(beta1), *_pack.real(beta2),
+                                   *_pack.real(epsilon), *_pack.real(weight_decay)])
 
 
 class AdamW(Optimizer):
@@ -46,10 +48,13 @@ class AdamW(Optimizer):
       weight_decay: times lr times the variable, taken off the variable
     """
 
-    def __init__(self, parameters: Iterable[Variable], lr: float = 0.001, *, beta1: float = 0.9,
+    _attributes = (("lr", _pack.real, 0.001), ("beta1", _pack.real, 0.9), ("beta2", _pack.real, 0.999),
+                   ("epsilon", _pack.real, 1e-08), ("weight_decay", _pack.real, 0.01),)
+
+    def __init__(self, parameters: Parameters, lr: float = 0.001, *, beta1: float = 0.9,
                  beta2: float = 0.999, epsilon: float = 1e-08, weight_decay: float = 0.01) -> None:
-        super().__init__(2, parameters, [*_pack.real(lr), *_pack.real(beta1), *_pack.real(beta2),
-                                         *_pack.real(epsilon), *_pack.real(weight_decay)])
+        self._make(2, parameters, [*_pack.real(lr), *_pack.real(beta1), *_pack.real(beta2),
+                                   *_pack.real(epsilon), *_pack.real(weight_decay)])
 
 
 class SGD(Optimizer):
@@ -65,7 +70,10 @@ class SGD(Optimizer):
       weight_decay: times the variable, added to the gradient
     """
 
-    def __init__(self, parameters: Iterable[Variable], lr: float = 0.01, *, momentum: float = 0.0,
+    _attributes = (("lr", _pack.real, 0.01), ("momentum", _pack.real, 0.0), ("dampening", _pack.real, 0.0),
+                   ("nesterov", _pack.boolean, False), ("weight_decay", _pack.real, 0.0),)
+
+    def __init__(self, parameters: Parameters, lr: float = 0.01, *, momentum: float = 0.0,
                  dampening: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0) -> None:
-        super().__init__(3, parameters, [*_pack.real(lr), *_pack.real(momentum), *_pack.real(dampening),
-                                         *_pack.boolean(nesterov), *_pack.real(weight_decay)])
+        self._make(3, parameters, [*_pack.real(lr), *_pack.real(momentum), *_pack.real(dampening),
+                                   *_pack.boolean(nesterov), *_pack.real(weight_decay)])

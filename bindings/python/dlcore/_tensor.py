@@ -1,170 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors, and the call of an op. The ops themselves are in _ops, which also adds them to Tensor as methods."""
+"""Making tensors, and what Tensor has beside the methods that are compiled in."""
 
 from __future__ import annotations
 
 import struct
-from typing import Sequence, Union
+from typing import Any, Iterator
 
-from . import _context
 from . import _dlcore as raw
+from . import _indexing, _sharing
 from ._codes import InvalidArgument
-from ._context import Context
-from ._handle import Handle
-from ._pack import dtype_number
+from ._context import Context, current, text_of
+from ._dlcore import Tensor
+from ._types import Dtype
 
-# Codes of the struct module and the buffer protocol.
+# Codes of the struct module.
 _FORMATS = {"bool": "?", "u8": "B", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "f16": "e", "f32": "f", "f64": "d"}
-_DTYPES = {format: dtype for dtype, format in _FORMATS.items()}
-_OPERATORS = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
-    "mod": "remainder", "pow": "pow", "matmul": "matmul",
-}
-_COMPARISONS = {
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
-}
 
 
-class Tensor(Handle):
-    """An immutable array of one dtype. Ops on it run on the context that made it."""
-
-    __slots__ = ("context",)
-    _give_back = staticmethod(raw.dlcore_tensor_release)
-
-    def __init__(self, context: Context, handle):
-        self._handle, self.context = handle, context
-
-    @property
-    def dtype(self) -> str:
-        return raw.dlcore_dtype_name(raw.dlcore_tensor_dtype(self._handle))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        handle = self._handle
-        return tuple(raw.dlcore_tensor_dim(handle, axis) for axis in range(raw.dlcore_tensor_rank(handle)))
-
-    @property
-    def size(self) -> int:
-        return raw.dlcore_tensor_count(self._handle)
-
-    def backward(self) -> None:
-        """Adds the gradients of this one element to those of the variables it depends on."""
-        self.context.check(raw.dlcore_backward(self.context._handle, self._handle))
-
-    def tobytes(self) -> bytearray:
-        """All elements in row-major order."""
-        dtype = raw.dlcore_tensor_dtype(self._handle)
-        data = bytearray(self.size * raw.dlcore_dtype_size(dtype))
-        self.context.check(raw.dlcore_tensor_read(self.context._handle, self._handle, dtype, data))
-        return data
-
-    def _elements(self):
-        exact = self.astype("f32") if self.dtype == "bf16" else self
-        return struct.unpack(f"{exact.size}{_FORMATS[exact.dtype]}", exact.tobytes())
-
-    def item(self):
-        """The only element, as a Python number."""
-        if self.size != 1:
-            raise InvalidArgument(f"item: the tensor is {list(self.shape)}, expected one element")
-        return self._elements()[0]
-
-    def tolist(self):
-        """Nested lists of Python numbers; a number for rank 0."""
-        return _nested(iter(self._elements()), self.shape)
-
-    def numpy(self):
-        """A NumPy array with a copy of the elements."""
-        import numpy
-
-        if self.dtype not in _FORMATS:
-            raise InvalidArgument(f"numpy: it has no dtype for {self.dtype}; convert with astype")
-        return numpy.frombuffer(self.tobytes(), _FORMATS[self.dtype]).reshape(self.shape)
-
-    def __repr__(self):
-        return self.context.text(raw.dlcore_tensor_to_string, self._handle)
-
-    def __bool__(self):
-        return bool(self.item())
-
-    def __float__(self):
-        return float(self.item())
-
-    def __int__(self):
-        return int(self.item())
-
-    def __neg__(self):
-        return self.negative()
-
-    __hash__ = object.__hash__  # == compares elements
+def tensor(data: Any, dtype: Dtype | None = None, *, context: Context | None = None) -> Tensor:
+    """A tensor with a copy of `data`: a number, nested lists, an object with the buffer protocol (a NumPy array, with
+    whatever strides), or an array of another library (DLPack). Without a dtype numbers become bool, i64 or f32."""
+    context = current() if context is None else context
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.astype(dtype)
+    made = None
+    if not isinstance(data, (list, tuple, int, float)):
+        made = _from_array(data, dtype, context)
+    if made is None:
+        made = _from_lists(data, dtype, context)
+    return made if dtype in (None, made.dtype) else made.astype(dtype)
 
 
-Operand = Union[Tensor, bool, int, float]
-_WEAK = ((bool, raw.dlcore_tensor_weak_bool), (int, raw.dlcore_tensor_weak_i64), (float, raw.dlcore_tensor_weak_f64))
-
-
-def _add_operators():
-    def binary(name):
-        return (lambda x, y: getattr(Tensor, name)(x, y)), (lambda x, y: getattr(Tensor, name)(y, x))
-
-    for operator, name in _OPERATORS.items():
-        forward, reflected = binary(name)
-        setattr(Tensor, f"__{operator}__", forward)
-        setattr(Tensor, f"__r{operator}__", reflected)
-    for operator, name in _COMPARISONS.items():
-        setattr(Tensor, f"__{operator}__", binary(name)[0])
-
-
-_add_operators()
-
-
-def _operand(context: Context, value) -> Tensor | None:
-    """Numbers become weak scalars."""
-    if value is None or isinstance(value, Tensor):
-        return value
-    for kind, make in _WEAK:
-        if isinstance(value, kind):
-            return Tensor(context, context.made(make(context._handle, value)))
-    raise TypeError(f"expected a Tensor or a number, found {type(value).__name__}")
-
-
-def call(op: int, inputs: Sequence[Operand | None], words: Sequence[int], outputs: int = 1):
-    """Runs an op by its number."""
-    context = next((x.context for x in inputs if isinstance(x, Tensor)), None) or _context.current()
-    operands = [_operand(context, x) for x in inputs]  # they live until the call is over
-    handles = [raw.dlcore_tensor_none() if x is None else x._handle for x in operands]
-    status, results = raw.dlcore_op_invoke(context._handle, op, handles, words, outputs, 0)
-    context.check(status)
-    tensors = [Tensor(context, handle) for handle in results]
-    return tensors[0] if outputs == 1 else tensors
-
-
-def tensor(data, dtype: str | None = None) -> Tensor:
-    """A tensor with a copy of `data`: a number, nested lists, or an object with the buffer protocol (a NumPy
-    array). Without a dtype numbers become bool, i64 or f32."""
-    context = _context.current()
-    shape, found, elements = _from_buffer(data) or _from_lists(data, dtype)
-    made = Tensor(context, context.made(
-        raw.dlcore_tensor_create(context._handle, dtype_number(found), shape, elements)))
-    return made if dtype in (None, found) else made.astype(dtype)
-
-
-def _nested(elements, shape):
-    return [_nested(elements, shape[1:]) for _ in range(shape[0])] if shape else next(elements)
-
-
-def _from_buffer(data):
+def _from_array(data: Any, dtype: str | None, context: Context) -> Tensor | None:
     try:
-        view = memoryview(data)
-    except TypeError:
-        return None
-    code = {"l": "q", "L": "Q"}.get(view.format, view.format) if view.itemsize == 8 else view.format
-    if code not in _DTYPES:
-        raise InvalidArgument(f"tensor: elements of the format {view.format!r} have no dtype here")
-    return view.shape, _DTYPES[code], view.tobytes()
+        made = raw.from_buffer(context, data)
+    except InvalidArgument:
+        if dtype not in _sharing.NUMPY or not hasattr(data, "astype"):
+            raise
+        return raw.from_buffer(context, data.astype(_sharing.NUMPY[dtype]))
+    if made is None and hasattr(data, "__dlpack__"):
+        return _sharing.from_dlpack(data, copy=True, context=context)
+    if made is None and hasattr(data, "__array__"):
+        return raw.from_buffer(context, data.__array__())
+    return made
 
 
-def _from_lists(data, dtype):
-    shape, row = [], data
+def _from_lists(data: Any, dtype: str | None, context: Context) -> Tensor:
+    shape: list[int] = []
+    row = data
     while isinstance(row, (list, tuple)):
         shape.append(len(row))
         row = row[0] if row else None
@@ -173,16 +56,114 @@ def _from_lists(data, dtype):
         kinds = {type(element) for element in elements}
         dtype = "bool" if kinds == {bool} else "i64" if kinds and kinds <= {bool, int} else "f32"
     try:
-        return shape, dtype, struct.pack(f"{len(elements)}{_FORMATS[dtype]}", *elements)
+        packed = struct.pack(f"{len(elements)}{_FORMATS[dtype]}", *elements)
     except (struct.error, OverflowError) as error:
         raise InvalidArgument(f"tensor: an element does not fit {dtype}: {error}") from None
+    return raw.dlcore_tensor_create(context, raw.dlcore_dtype_by_name(dtype), shape, packed)
 
 
-def _flat(data, shape):
+def _flat(data: Any, shape: list[int]) -> Iterator[Any]:
     if not shape:
-        yield data
+        if isinstance(data, (list, tuple)) or not hasattr(data, "__float__") and not hasattr(data, "__index__"):
+            raise InvalidArgument(f"tensor: rows differ, or an element is no number: found {data!r:.60}")
+        yield data.item() if hasattr(data, "item") else data
         return
     if not isinstance(data, (list, tuple)) or len(data) != shape[0]:
-        raise InvalidArgument(f"tensor: rows differ: expected a list of {shape[0]}, found {data!r}")
+        raise InvalidArgument(f"tensor: rows differ: expected a list of {shape[0]}, found {data!r:.60}")
     for row in data:
         yield from _flat(row, shape[1:])
+
+
+# ---- Methods and properties of Tensor ---------------------------------------------------------
+
+
+def backward(self: Tensor) -> None:
+    """Adds the gradients of this one element to those of the variables it depends on."""
+    raw.dlcore_backward(self.context, self)
+
+
+def watch(self: Tensor) -> Tensor:
+    """A leaf with the same values: gradients with respect to it can be asked for."""
+    return raw.dlcore_autograd_watch(self.context, self)
+
+
+def detach(self: Tensor) -> Tensor:
+    """The same values without history."""
+    return raw.stop_gradient(self)
+
+
+def on(self: Tensor, context: Context) -> Tensor:
+    """The same tensor for calls on another context of the engine."""
+    return self._rebind(context)
+
+
+def to(self: Tensor, device: str) -> Tensor:
+    """The same values on another device of the engine."""
+    return raw.dlcore_tensor_to_device(self.context, self, device)
+
+
+def transposed(self: Tensor) -> Tensor:
+    """The axes in reverse order; a view."""
+    return self.permute_dims(tuple(range(self.ndim))[::-1])
+
+
+def matrix_transposed(self: Tensor) -> Tensor:
+    """The last two axes swapped; a view."""
+    rank = self.ndim
+    if rank < 2:
+        raise InvalidArgument(f"mT: the tensor has {rank} axes, expected at least 2")
+    return self.permute_dims((*range(rank - 2), rank - 1, rank - 2))
+
+
+def rebuild(dtype: str, shape: tuple[int, ...], data: bytes) -> Tensor:
+    """What pickle calls."""
+    return raw.dlcore_tensor_create(current(), raw.dlcore_dtype_by_name(dtype), shape, data)
+
+
+def reduce(self: Tensor) -> tuple[Any, ...]:
+    return rebuild, (self.dtype, self.shape, self.tobytes())
+
+
+def represent(self: Tensor) -> str:
+    if self.released or self.context.released:
+        return "<released tensor>"
+    if self.is_symbolic:
+        return f"<symbolic tensor {self.dtype} {list(self.shape)}>"
+    return text_of(raw.dlcore_tensor_to_string, self.context, self)
+
+
+def represent_html(self: Tensor) -> str:
+    """For notebooks."""
+    from html import escape
+
+    head, _, elements = represent(self).partition("\n")
+    return f"<div><code>{escape(head)}</code><pre>{escape(elements)}</pre></div>"
+
+
+def iterate(self: Tensor) -> Iterator[Tensor]:
+    return (self[index] for index in range(len(self)))
+
+
+def real(self: Tensor) -> float:
+    return float(self.item())
+
+
+def integer(self: Tensor) -> int:
+    return int(self.item())
+
+
+def index(self: Tensor) -> int:
+    if self.size != 1 or self.dtype == "bool" or self.dtype in ("f16", "bf16", "f32", "f64"):
+        raise TypeError(f"a tensor {self.dtype} {list(self.shape)} is no index, expected one integer")
+    return self.item()
+
+
+HOOKS = {"getitem": _indexing.getitem, "repr": represent, "iter": iterate, "float": real, "int": integer,
+         "index": index, "item": Tensor.item}
+
+for _name, _object in {
+    "backward": backward, "watch": watch, "detach": detach, "on": on, "to": to, "__bytes__": Tensor.tobytes, "T": property(transposed),
+    "mT": property(matrix_transposed), "__reduce__": reduce, "_repr_html_": represent_html, **_sharing.METHODS,
+    "__doc__": "An immutable array of one dtype. Ops on it run on its context.",
+}.items():
+    raw.extend(Tensor, _name, _object)

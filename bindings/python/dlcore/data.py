@@ -8,55 +8,60 @@ from typing import Callable, Iterator
 
 from . import _context
 from . import _dlcore as raw
-from ._handle import Handle
-from ._tensor import Tensor
+from ._dlcore import Tensor
+from ._types import Path
+
+__all__ = ["Dataset", "Loader", "source", "fashion_mnist", "from_tensors", "set_directory"]
 
 
 class Dataset:
     """Samples and labels that are still to be cut into batches."""
 
-    def __init__(self, opened: Callable):
+    def __init__(self, opened: Callable[[_context.Context, int, int], Loader]):
         self._opened = opened
 
     def batch(self, size: int, shuffle: bool = False, prefetch: int = 0) -> Loader:
         """Batches of `size`, the last one of an epoch maybe smaller; shuffled anew in each epoch. `prefetch` of them
         are prepared ahead on a thread of the loader's own."""
-        return Loader(self._opened, size, raw.DLCORE_LOADER_SHUFFLE if shuffle else 0, prefetch)
+        loader = self._opened(_context.current(), size, raw.DLCORE_LOADER_SHUFFLE if shuffle else 0)
+        if prefetch:
+            raw.dlcore_loader_set_prefetch(loader.context, loader, prefetch)
+        return loader
 
 
-class Loader(Handle):
-    """Each turn of a `for` loop over it is an epoch of pairs (samples, labels)."""
+@raw.make_as
+class Loader(raw.dlcore_loader):
+    """Each `for` loop over it is an epoch of pairs (samples, labels). A loop that was left early, or a checkpoint that
+    was loaded, is continued by the next one where it stands."""
 
-    __slots__ = ("context",)
-    _give_back = staticmethod(raw.dlcore_loader_release)
-
-    def __init__(self, opened: Callable, size: int, flags: int, prefetch: int = 0):
-        self.context = _context.current()
-        self._handle = self.context.made(opened(self.context._handle, size, flags))
-        self.context.check(raw.dlcore_loader_set_prefetch(self.context._handle, self._handle, prefetch))
+    __slots__ = ()
 
     @property
     def samples(self) -> int:
         """Samples in an epoch."""
-        return raw.dlcore_loader_samples(self._handle)
+        return raw.dlcore_loader_samples(self)
 
-    def __len__(self):
+    @property
+    def epoch(self) -> int:
+        """Number of the epoch it stands in, from 0 on."""
+        return raw.dlcore_loader_epoch(self)
+
+    def __len__(self) -> int:
         """Batches in an epoch."""
-        return raw.dlcore_loader_batches(self._handle)
+        return raw.dlcore_loader_batches(self)
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        context, ended = self.context, False
-        try:
-            while not ended:
-                more, x, y = raw.dlcore_loader_next(context._handle, self._handle)
-                if more:
-                    yield Tensor(context, x), Tensor(context, y)
-                else:
-                    context.check_ok()
-                    ended = True
-        finally:
-            if not ended:  # left early: the next loop is the next epoch
-                raw.dlcore_loader_seek(context._handle, self._handle, raw.dlcore_loader_epoch(self._handle) + 1, 0)
+        context = _context.serving(self)
+        while True:
+            more, x, y = raw.dlcore_loader_next(context, self)
+            if not more:
+                return
+            yield x, y
+            del x, y  # before the next batch is made
+
+    def seek(self, epoch: int, batch: int = 0) -> None:
+        """Stands in front of that batch of that epoch."""
+        raw.dlcore_loader_seek(_context.serving(self), self, epoch, batch)
 
 
 def source(name: str) -> Dataset:
@@ -71,12 +76,9 @@ def fashion_mnist(part: str) -> Dataset:
 
 def from_tensors(samples: Tensor, labels: Tensor) -> Dataset:
     """Samples [N, ...] and labels [N, ...] from memory."""
-    return Dataset(lambda context, *batches: raw.dlcore_loader_from_tensors(
-        context, samples._handle, labels._handle, *batches))
+    return Dataset(lambda context, *batches: raw.dlcore_loader_from_tensors(context, samples, labels, *batches))
 
 
-def set_directory(path: str | os.PathLike | None) -> None:
+def set_directory(path: Path | None) -> None:
     """Where fashion_mnist looks first."""
-    context = _context.current()
-    directory = None if path is None else os.fspath(path)
-    context.check(raw.dlcore_context_set_data_directory(context._handle, directory))
+    raw.dlcore_context_set_data_directory(_context.current(), None if path is None else os.fspath(path))

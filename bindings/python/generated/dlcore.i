@@ -2,180 +2,137 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The raw layer of the Python binding: the C API as it is, but
- *   handle             an opaque pointer that owns nothing; NULL is None
+ *   handle             an object that owns a reference and gives it back by itself; NULL is None
+ *   failure            an exception; what is left of a status is None
  *   array, length      one sequence, or one object with the buffer protocol
  *   array that is written, length
  *                      handles: how many; they come back as a list. Bytes: a writable buffer, or None
  *   other output       comes back behind the result: (result, output...)
+ *   callback           a Python function in place of function and user_data
  *   options, records   objects that start with struct_size and the defaults set
- * Errors stay on the context. Calls that may take long let other threads run.
+ * Calls that execute something let other threads run. Beside it stand the functions of ops.h.
  */
 %module(package="dlcore") dlcore
 %{
 #include <dlcore/dlcore.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include "native/handle.h"
+#include "native/errors.h"
+#include "native/flight.h"
+#include "native/arguments.h"
+#include "native/ops.h"
+#include "generated/ops.h"
+#include "native/tensor.h"
+#include "native/elements.h"
+#include "native/sharing.h"
+#include "native/callbacks.h"
+#include "native/module.h"
+#include "generated/functions.h"
 %}
 %include <stdint.i>
 %include <exception.i>
+%include "../native/typemaps.i"
+
+/* ---- Handles -------------------------------------------------------------------------------- */
 
 %{
-/* Takes both references. */
-static PyObject *append_output(PyObject *result, PyObject *output) {
-  PyObject *head = result, *tail = NULL, *joined = NULL;
-  if (result && output && !PyTuple_CheckExact(result)) head = PyTuple_Pack(1, result);
-  if (head && output) tail = PyTuple_Pack(1, output);
-  if (head && tail) joined = PySequence_Concat(head, tail);
-  if (head != result) Py_XDECREF(head);
-  Py_XDECREF(tail);
-  Py_XDECREF(result);
-  Py_XDECREF(output);
-  return joined;
-}
+static HandleKind handle_kinds[] = {
+    {"engine", &SWIGTYPE_p_dlcore_engine, NULL, (void (*)(void *))dlcore_engine_retain,
+     (void (*)(void *))dlcore_engine_release, (void (*)(void *))dlcore_engine_close, NULL},
+    {"context", &SWIGTYPE_p_dlcore_context, NULL, (void (*)(void *))NULL,
+     (void (*)(void *))NULL, (void (*)(void *))dlcore_context_close, NULL},
+    {"error", &SWIGTYPE_p_dlcore_error, NULL, (void (*)(void *))NULL,
+     (void (*)(void *))dlcore_error_release, (void (*)(void *))dlcore_error_release, NULL},
+    {"scope", &SWIGTYPE_p_dlcore_scope, NULL, (void (*)(void *))NULL,
+     (void (*)(void *))NULL, (void (*)(void *))NULL, NULL},
+    {"tensor", &SWIGTYPE_p_dlcore_tensor, NULL, (void (*)(void *))dlcore_tensor_retain,
+     (void (*)(void *))dlcore_tensor_release, (void (*)(void *))dlcore_tensor_release, NULL},
+    {"variable", &SWIGTYPE_p_dlcore_variable, NULL, (void (*)(void *))dlcore_variable_retain,
+     (void (*)(void *))dlcore_variable_release, (void (*)(void *))dlcore_variable_release, NULL},
+    {"transform", &SWIGTYPE_p_dlcore_transform, NULL, (void (*)(void *))NULL,
+     (void (*)(void *))NULL, (void (*)(void *))NULL, NULL},
+    {"graph", &SWIGTYPE_p_dlcore_graph, NULL, (void (*)(void *))dlcore_graph_retain,
+     (void (*)(void *))dlcore_graph_release, (void (*)(void *))dlcore_graph_release, NULL},
+    {"executable", &SWIGTYPE_p_dlcore_executable, NULL, (void (*)(void *))dlcore_executable_retain,
+     (void (*)(void *))dlcore_executable_release, (void (*)(void *))dlcore_executable_release, NULL},
+    {"module", &SWIGTYPE_p_dlcore_module, NULL, (void (*)(void *))dlcore_module_retain,
+     (void (*)(void *))dlcore_module_release, (void (*)(void *))dlcore_module_release, NULL},
+    {"optimizer", &SWIGTYPE_p_dlcore_optimizer, NULL, (void (*)(void *))dlcore_optimizer_retain,
+     (void (*)(void *))dlcore_optimizer_release, (void (*)(void *))dlcore_optimizer_release, NULL},
+    {"loader", &SWIGTYPE_p_dlcore_loader, NULL, (void (*)(void *))dlcore_loader_retain,
+     (void (*)(void *))dlcore_loader_release, (void (*)(void *))dlcore_loader_release, NULL},
+    {"checkpoint", &SWIGTYPE_p_dlcore_checkpoint, NULL, (void (*)(void *))dlcore_checkpoint_retain,
+     (void (*)(void *))dlcore_checkpoint_release, (void (*)(void *))dlcore_checkpoint_release, NULL},
+    {"op call", &SWIGTYPE_p_dlcore_op_call, NULL, (void (*)(void *))NULL,
+     (void (*)(void *))NULL, (void (*)(void *))NULL, NULL},
+    {"archive", &SWIGTYPE_p_dlcore_archive, NULL, (void (*)(void *))dlcore_archive_retain,
+     (void (*)(void *))dlcore_archive_release, (void (*)(void *))dlcore_archive_release, NULL},
+    {NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+%}
+%handle_type(dlcore_engine, dlcore_engine, handle_dealloc, handle_repr)
+struct dlcore_engine {};
+%handle_type(dlcore_context, dlcore_context, handle_dealloc, handle_repr)
+struct dlcore_context {};
+%handle_type(dlcore_error, dlcore_error, handle_dealloc, handle_repr)
+struct dlcore_error {};
+%handle_type(dlcore_scope, dlcore_scope, handle_dealloc, handle_repr)
+struct dlcore_scope {};
+%handle_type(dlcore_tensor, Tensor, tensor_dealloc, tensor_tp_repr)
+struct dlcore_tensor {};
+%handle_type(dlcore_variable, dlcore_variable, handle_dealloc, handle_repr)
+struct dlcore_variable {};
+%handle_type(dlcore_transform, dlcore_transform, handle_dealloc, handle_repr)
+struct dlcore_transform {};
+%handle_type(dlcore_graph, dlcore_graph, handle_dealloc, handle_repr)
+struct dlcore_graph {};
+%handle_type(dlcore_executable, dlcore_executable, handle_dealloc, handle_repr)
+struct dlcore_executable {};
+%handle_type(dlcore_module, dlcore_module, handle_dealloc, handle_repr)
+struct dlcore_module {};
+%handle_type(dlcore_optimizer, dlcore_optimizer, handle_dealloc, handle_repr)
+struct dlcore_optimizer {};
+%handle_type(dlcore_loader, dlcore_loader, handle_dealloc, handle_repr)
+struct dlcore_loader {};
+%handle_type(dlcore_checkpoint, dlcore_checkpoint, handle_dealloc, handle_repr)
+struct dlcore_checkpoint {};
+%handle_type(dlcore_op_call, dlcore_op_call, handle_dealloc, handle_repr)
+struct dlcore_op_call {};
+%handle_type(dlcore_archive, dlcore_archive, handle_dealloc, handle_repr)
+struct dlcore_archive {};
 
-static int64_t *take_integers(PyObject *object, int64_t *count) {
-  PyObject *items = PySequence_Fast(object, "expected a sequence of integers");
-  Py_ssize_t i, n = items ? PySequence_Fast_GET_SIZE(items) : 0;
-  int64_t *values = items ? PyMem_Calloc(n ? (size_t)n : 1, sizeof *values) : NULL;
-  if (items && !values) PyErr_NoMemory();
-  for (i = 0; values && i < n; ++i) {
-    values[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items, i));
-    if (values[i] == -1 && PyErr_Occurred()) {
-      PyMem_Free(values);
-      values = NULL;
-    }
+%init %{
+  {
+    PyTypeObject *const types[] = {
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_engine_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_context_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_error_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_scope_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_tensor_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_variable_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_transform_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_graph_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_executable_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_module_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_optimizer_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_loader_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_checkpoint_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_op_call_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_archive_type,
+    };
+    main_thread = pthread_self();
+    if (!set_up_types(types) || !set_up_ops(m, all_ops, op_functions, op_methods)) return NULL;
   }
-  Py_XDECREF(items);
-  *count = (int64_t)n;
-  return values;
-}
-
-static void **take_handles(PyObject *object, swig_type_info *type, int64_t *count) {
-  PyObject *items = PySequence_Fast(object, "expected a sequence of handles");
-  Py_ssize_t i, n = items ? PySequence_Fast_GET_SIZE(items) : 0;
-  void **handles = items ? PyMem_Calloc(n ? (size_t)n : 1, sizeof *handles) : NULL;
-  if (items && !handles) PyErr_NoMemory();
-  for (i = 0; handles && i < n; ++i) {
-    PyObject *item = PySequence_Fast_GET_ITEM(items, i);
-    if (!SWIG_IsOK(SWIG_ConvertPtr(item, &handles[i], type, 0))) {
-      PyErr_Format(PyExc_TypeError, "item %zd is a %s, expected %s", i, Py_TYPE(item)->tp_name,
-                   SWIG_TypePrettyName(type));
-      PyMem_Free(handles);
-      handles = NULL;
-    }
-  }
-  Py_XDECREF(items);
-  *count = (int64_t)n;
-  return handles;
-}
-
-static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *type) {
-  PyObject *list = PyList_New((Py_ssize_t)count);
-  int64_t i;
-  for (i = 0; list && i < count; ++i) {
-    PyList_SET_ITEM(list, (Py_ssize_t)i, SWIG_InternalNewPointerObj(handles[i], type, 0));
-  }
-  return list;
-}
 %}
 
-/* ---- How parameters cross ------------------------------------------------------------------ */
-
-%typemap(in) const char * { if (!PyArg_Parse($input, "z", &$1)) SWIG_fail; }
-%typemap(freearg) const char * ""
-
-%typemap(out) int64_t [ANY] {
-  int i;
-  $result = PyList_New($1_dim0);
-  for (i = 0; $result && i < $1_dim0; ++i) PyList_SET_ITEM($result, i, PyLong_FromLongLong($1[i]));
-}
-
-%define %integers_in(ARRAY, COUNT)
-%typemap(in) (ARRAY, COUNT) {
-  int64_t count;
-  $1 = take_integers($input, &count);
-  if (!$1) SWIG_fail;
-  $2 = ($2_ltype)count;
-}
-%typemap(freearg) (ARRAY, COUNT) { PyMem_Free((void *)$1); }
-%enddef
-
-%define %handles_in(TYPE, ARRAY, COUNT)
-%typemap(in) (ARRAY, COUNT) {
-  int64_t count;
-  $1 = ($1_ltype)take_handles($input, $descriptor(TYPE *), &count);
-  if (!$1) SWIG_fail;
-  $2 = ($2_ltype)count;
-}
-%typemap(freearg) (ARRAY, COUNT) { PyMem_Free((void *)$1); }
-%enddef
-
-%define %handles_out(TYPE, ARRAY, COUNT)
-%typemap(in) (ARRAY, COUNT) {
-  const long count = PyLong_AsLong($input);
-  if (count == -1 && PyErr_Occurred()) SWIG_fail;
-  if (count < 0 || count > 65536) SWIG_exception_fail(SWIG_ValueError, "number of outputs is not in 0 to 65536");
-  $1 = ($1_ltype)PyMem_Calloc(count ? (size_t)count : 1, sizeof *$1);
-  if (!$1) SWIG_exception_fail(SWIG_MemoryError, "out of memory");
-  $2 = ($2_ltype)count;
-}
-%typemap(argout) (ARRAY, COUNT) {
-  $result = append_output($result, list_of_handles((void **)$1, $2, $descriptor(TYPE *)));
-}
-%typemap(freearg) (ARRAY, COUNT) { PyMem_Free($1); }
-%enddef
-
-%define %handle_out(TYPE, PARAMETER)
-%typemap(in, numinputs=0) PARAMETER (TYPE *handle) {
-  handle = NULL;
-  $1 = &handle;
-}
-%typemap(argout) PARAMETER {
-  $result = append_output($result, SWIG_NewPointerObj(*$1, $descriptor(TYPE *), 0));
-}
-%enddef
-
-%define %integer_out(TYPE, PARAMETER)
-%typemap(in, numinputs=0) PARAMETER (TYPE value) {
-  value = 0;
-  $1 = &value;
-}
-%typemap(argout) PARAMETER { $result = append_output($result, PyLong_FromLongLong(*$1)); }
-%enddef
-
-%define %buffer_in(ARRAY, COUNT)
-%typemap(in) (ARRAY, COUNT) (Py_buffer view) {
-  if (PyObject_GetBuffer($input, &view, PyBUF_SIMPLE)) SWIG_fail;
-  $1 = view.buf ? ($1_ltype)view.buf : ($1_ltype)"";
-  $2 = ($2_ltype)view.len;
-}
-%typemap(freearg) (ARRAY, COUNT) { if ($1) PyBuffer_Release(&view$argnum); }
-%enddef
-
-%define %buffer_out(ARRAY, COUNT)
-%typemap(in) (ARRAY, COUNT) (Py_buffer view, char nothing) {
-  if ($input != Py_None) {
-    if (PyObject_GetBuffer($input, &view, PyBUF_WRITABLE)) SWIG_fail;
-    $1 = view.buf ? ($1_ltype)view.buf : ($1_ltype)&nothing;
-    $2 = ($2_ltype)view.len;
-  }
-}
-%typemap(freearg) (ARRAY, COUNT) { if ($1) PyBuffer_Release(&view$argnum); }
-%enddef
-
-%define %waits(FUNCTION)
-%exception FUNCTION {
-  Py_BEGIN_ALLOW_THREADS
-  $action
-  Py_END_ALLOW_THREADS
-}
-%enddef
+/* ---- Parameters ----------------------------------------------------------------------------- */
 
 %buffer_in(const char *text, int64_t length);
 %buffer_in(const void *data, uint64_t bytes);
 %buffer_in(const void *data, uint64_t size);
 %buffer_out(char *buffer, int64_t size);
 %buffer_out(void *data, uint64_t bytes);
-%handle_out(dlcore_error, dlcore_error **error);
 %handle_out(dlcore_tensor, dlcore_tensor **x);
 %handle_out(dlcore_tensor, dlcore_tensor **y);
 %handles_in(dlcore_module, dlcore_module *const *children, int64_t n_children);
@@ -183,17 +140,51 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %handles_in(dlcore_tensor, dlcore_tensor *const *inputs, int32_t n_inputs);
 %handles_in(dlcore_tensor, dlcore_tensor *const *inputs, int64_t n_inputs);
 %handles_in(dlcore_tensor, dlcore_tensor *const *outputs, int64_t n_outputs);
-%handles_in(dlcore_tensor, dlcore_tensor *const *tensors, int64_t count);
+%handles_in(dlcore_tensor, dlcore_tensor *const *seeds, int64_t n_seeds);
+%handles_in(dlcore_tensor, dlcore_tensor *const *tensors, int64_t n_tensors);
+%handles_in(dlcore_tensor, dlcore_tensor *const *wrt, int64_t n_wrt);
 %handles_in(dlcore_variable, dlcore_variable *const *variables, int64_t n_variables);
+%handles_out(dlcore_tensor, dlcore_tensor **gradients, int64_t n_gradients);
 %handles_out(dlcore_tensor, dlcore_tensor **outputs, int32_t n_outputs);
 %handles_out(dlcore_tensor, dlcore_tensor **outputs, int64_t n_outputs);
+%integer_out(int32_t, int32_t *op);
 %integer_out(int64_t, int64_t *size);
-%integer_out(uint64_t, uint64_t *address);
 %integers_in(const int64_t *attrs, int64_t n_words);
 %integers_in(const int64_t *data, int64_t count);
 %integers_in(const int64_t *shape, int32_t rank);
+%strings_in(const char *const *names, int64_t n_names);
 
-/* ---- Options and records ------------------------------------------------------------------- */
+/* ---- Results -------------------------------------------------------------------------------- */
+
+%borrowed(dlcore_engine *, dlcore_context_engine)
+%predicate(dlcore_ok)
+%plain_status(dlcore_context_status)
+%plain_status(dlcore_error_code)
+%borrowed(const dlcore_error *, dlcore_error_cause)
+%checked_value(int32_t, dlcore_context_set_recording)
+%checked_value(int32_t, dlcore_context_set_training)
+%borrowed(dlcore_variable *, dlcore_context_generator)
+%predicate(dlcore_loader_next)
+%told_by_error(dlcore_engine_load_plugin)
+%checked_value(int64_t, dlcore_graph_to_text)
+%predicate(dlcore_engine_next_log)
+%checked_value(int32_t, dlcore_module_set_training)
+%borrowed(dlcore_module *, dlcore_module_child)
+%borrowed(dlcore_variable *, dlcore_module_variable)
+%checked_value(int64_t, dlcore_module_variable_path)
+%borrowed(dlcore_variable *, dlcore_module_find)
+%checked_value(int32_t, dlcore_catalogue_find)
+%checked_text(dlcore_op_name)
+%predicate(dlcore_op_has_kernel)
+%borrowed(dlcore_tensor *, dlcore_op_call_input)
+%borrowed(dlcore_tensor *, dlcore_op_call_output)
+%borrowed(dlcore_tensor *, dlcore_op_call_gradient)
+%predicate(dlcore_op_call_needs_gradient)
+%borrowed(dlcore_variable *, dlcore_optimizer_learning_rate)
+%borrowed(dlcore_variable *, dlcore_optimizer_variable)
+%checked_value(int64_t, dlcore_tensor_to_string)
+
+/* ---- Options and records -------------------------------------------------------------------- */
 
 %extend dlcore_grad_options {
   dlcore_grad_options() {
@@ -240,33 +231,54 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
   ~dlcore_tensor_description() { free($self); }
 }
 
-/* ---- Functions ----------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------ */
 
 /* Not carried over: */
-%ignore dlcore_autograd_grad; /* seeds stands apart from its length */
-%ignore dlcore_gradcheck; /* takes a callback */
-%ignore dlcore_checkpoint_write; /* takes a callback */
-%ignore dlcore_checkpoint_read; /* takes a callback */
-%ignore dlcore_engine_open_with_allocator; /* takes a callback */
-%ignore dlcore_archive_save; /* names stands apart from its length */
-%ignore dlcore_archive_write; /* takes a callback */
-%ignore dlcore_archive_open_stream; /* takes a callback */
-%ignore dlcore_module_define; /* takes a callback */
-%ignore dlcore_module_write; /* takes a callback */
-%ignore dlcore_module_read; /* takes a callback */
-%ignore dlcore_op_register; /* takes a callback */
-%ignore dlcore_tensor_create_strided; /* shape stands apart from its length */
-%ignore dlcore_tensor_f32; /* data is an array of float */
-%ignore dlcore_tensor_f64; /* data is an array of double */
-%ignore dlcore_tensor_i32; /* data is an array of int32_t */
-%ignore dlcore_tensor_read_f32; /* data is an array of float */
-%ignore dlcore_tensor_read_f64; /* data is an array of double */
-%ignore dlcore_tensor_read_i64; /* data is an array of int64_t */
-%ignore dlcore_tensor_read_i32; /* data is an array of int32_t */
-%ignore dlcore_tensor_read_bool; /* data is an array of uint8_t */
+%ignore dlcore_checkpoint_retain; /* the types of the binding do it */
+%ignore dlcore_checkpoint_release; /* the types of the binding do it */
+%ignore dlcore_context_close; /* the types of the binding do it */
+%ignore dlcore_error_release; /* the types of the binding do it */
+%ignore dlcore_scope_open; /* Python's contexts own nothing */
+%ignore dlcore_scope_keep; /* Python's contexts own nothing */
+%ignore dlcore_scope_reset; /* Python's contexts own nothing */
+%ignore dlcore_scope_close; /* the types of the binding do it */
+%ignore dlcore_loader_retain; /* the types of the binding do it */
+%ignore dlcore_loader_release; /* the types of the binding do it */
+%ignore dlcore_tensor_to_dlpack; /* native/sharing.h has it */
+%ignore dlcore_tensor_from_dlpack; /* native/sharing.h has it */
+%ignore dlcore_engine_open_with_allocator; /* its callbacks are of no use in Python */
+%ignore dlcore_engine_retain; /* the types of the binding do it */
+%ignore dlcore_engine_release; /* the types of the binding do it */
+%ignore dlcore_engine_close; /* the types of the binding do it */
+%ignore dlcore_graph_retain; /* the types of the binding do it */
+%ignore dlcore_graph_release; /* the types of the binding do it */
+%ignore dlcore_executable_retain; /* the types of the binding do it */
+%ignore dlcore_executable_release; /* the types of the binding do it */
+%ignore dlcore_archive_retain; /* the types of the binding do it */
+%ignore dlcore_archive_release; /* the types of the binding do it */
+%ignore dlcore_module_retain; /* the types of the binding do it */
+%ignore dlcore_module_release; /* the types of the binding do it */
+%ignore dlcore_optimizer_retain; /* the types of the binding do it */
+%ignore dlcore_optimizer_release; /* the types of the binding do it */
+%ignore dlcore_tensor_create_strided; /* the length of data is not said; native/elements.h has it */
+%ignore dlcore_tensor_f32; /* data is an array of float; buffers serve for all dtypes */
+%ignore dlcore_tensor_f64; /* data is an array of double; buffers serve for all dtypes */
+%ignore dlcore_tensor_i32; /* data is an array of int32_t; buffers serve for all dtypes */
+%ignore dlcore_tensor_none; /* None stands for it */
+%ignore dlcore_tensor_retain; /* the types of the binding do it */
+%ignore dlcore_tensor_release; /* the types of the binding do it */
+%ignore dlcore_tensor_release_many; /* the types of the binding do it */
+%ignore dlcore_tensor_read_f32; /* data is an array of float; buffers serve for all dtypes */
+%ignore dlcore_tensor_read_f64; /* data is an array of double; buffers serve for all dtypes */
+%ignore dlcore_tensor_read_i64; /* data is an array of int64_t; buffers serve for all dtypes */
+%ignore dlcore_tensor_read_i32; /* data is an array of int32_t; buffers serve for all dtypes */
+%ignore dlcore_tensor_read_bool; /* data is an array of uint8_t; buffers serve for all dtypes */
+%ignore dlcore_variable_retain; /* the types of the binding do it */
+%ignore dlcore_variable_release; /* the types of the binding do it */
 
 /* They execute something, and let other threads run meanwhile. */
 %waits(dlcore_backward);
+%waits(python_dlcore_autograd_grad);
 %waits(dlcore_autograd_watch);
 %waits(dlcore_jvp_open);
 %waits(dlcore_jvp_lift);
@@ -275,6 +287,7 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_vmap_open);
 %waits(dlcore_vmap_lift);
 %waits(dlcore_vmap_lower);
+%waits(dlcore_gradcheck);
 %waits(dlcore_checkpoint_create);
 %waits(dlcore_checkpoint_add_module);
 %waits(dlcore_checkpoint_add_optimizer);
@@ -284,21 +297,23 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_checkpoint_set_text);
 %waits(dlcore_checkpoint_save);
 %waits(dlcore_checkpoint_load);
+%waits(dlcore_checkpoint_write);
+%waits(dlcore_checkpoint_read);
 %waits(dlcore_checkpoint_load_buffer);
+%waits(dlcore_context_open);
 %waits(dlcore_context_set_error);
 %waits(dlcore_context_set_deadline);
 %waits(dlcore_context_synchronize);
 %waits(dlcore_context_set_seed);
 %waits(dlcore_context_generator);
-%waits(dlcore_scope_open);
 %waits(dlcore_loader_open);
 %waits(dlcore_loader_from_tensors);
 %waits(dlcore_loader_next);
 %waits(dlcore_loader_set_prefetch);
 %waits(dlcore_loader_seek);
 %waits(dlcore_context_set_data_directory);
-%waits(dlcore_tensor_to_dlpack);
-%waits(dlcore_tensor_from_dlpack);
+%waits(dlcore_engine_load_plugin);
+%waits(dlcore_engine_collect);
 %waits(dlcore_capture_begin);
 %waits(dlcore_capture_input);
 %waits(dlcore_capture_constant);
@@ -309,10 +324,17 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_graph_apply);
 %waits(dlcore_graph_compile);
 %waits(dlcore_executable_run);
+%waits(python_dlcore_archive_save);
+%waits(python_dlcore_archive_write);
 %waits(dlcore_archive_open);
 %waits(dlcore_archive_open_buffer);
+%waits(dlcore_archive_open_stream);
 %waits(dlcore_archive_tensor);
+%waits(dlcore_engine_next_log);
+%waits(dlcore_engine_log);
+%waits(dlcore_engine_set_log_level);
 %waits(dlcore_module_create);
+%waits(dlcore_module_define);
 %waits(dlcore_module_call);
 %waits(dlcore_module_snapshot);
 %waits(dlcore_module_variable);
@@ -320,6 +342,8 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_module_find);
 %waits(dlcore_module_save);
 %waits(dlcore_module_load);
+%waits(dlcore_module_write);
+%waits(dlcore_module_read);
 %waits(dlcore_module_load_buffer);
 %waits(dlcore_op_invoke);
 %waits(dlcore_op_call0);
@@ -330,6 +354,7 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_catalogue_find);
 %waits(dlcore_op_name);
 %waits(dlcore_op_has_kernel);
+%waits(dlcore_op_register);
 %waits(dlcore_optimizer_create);
 %waits(dlcore_optimizer_add_group);
 %waits(dlcore_optimizer_step);
@@ -361,6 +386,43 @@ static PyObject *list_of_handles(void **handles, int64_t count, swig_type_info *
 %waits(dlcore_variable_accumulate);
 %waits(dlcore_variable_gradient);
 %waits(dlcore_variable_set_gradient);
+
+%ignore dlcore_autograd_grad;
+%rename(dlcore_autograd_grad) python_dlcore_autograd_grad;
+%inline %{
+static dlcore_status python_dlcore_autograd_grad(dlcore_context *ctx, dlcore_tensor *const *outputs, int64_t n_outputs, dlcore_tensor *const *wrt, int64_t n_wrt, dlcore_tensor *const *seeds, int64_t n_seeds, const dlcore_grad_options *options, dlcore_tensor **gradients, int64_t n_gradients) {
+  if (seeds && n_seeds != n_outputs || n_gradients != n_wrt) {
+    const dlcore_status code = dlcore_context_set_error(
+        ctx, DLCORE_INVALID_ARGUMENT, "autograd_grad: lists differ in length");
+    return code;
+  }
+  return dlcore_autograd_grad(ctx, outputs, n_outputs, wrt, n_wrt, seeds, options, gradients);
+}
+%}
+%ignore dlcore_archive_save;
+%rename(dlcore_archive_save) python_dlcore_archive_save;
+%inline %{
+static dlcore_status python_dlcore_archive_save(dlcore_context *ctx, const char *path, const char *const *names, int64_t n_names, dlcore_tensor *const *tensors, int64_t n_tensors) {
+  if (n_tensors != n_names) {
+    const dlcore_status code = dlcore_context_set_error(
+        ctx, DLCORE_INVALID_ARGUMENT, "archive_save: lists differ in length");
+    return code;
+  }
+  return dlcore_archive_save(ctx, path, names, tensors, n_names);
+}
+%}
+%ignore dlcore_archive_write;
+%rename(dlcore_archive_write) python_dlcore_archive_write;
+%inline %{
+static dlcore_status python_dlcore_archive_write(dlcore_context *ctx, dlcore_write_fn write, void *user_data, const char *const *names, int64_t n_names, dlcore_tensor *const *tensors, int64_t n_tensors) {
+  if (n_tensors != n_names) {
+    const dlcore_status code = dlcore_context_set_error(
+        ctx, DLCORE_INVALID_ARGUMENT, "archive_write: lists differ in length");
+    return code;
+  }
+  return dlcore_archive_write(ctx, write, user_data, names, tensors, n_names);
+}
+%}
 
 %include <dlcore/base.h>
 %include <dlcore/autograd.h>

@@ -5,7 +5,6 @@
 import argparse
 import contextlib
 import sys
-import time
 
 import dlcore as dl
 from dlcore import data, nn, optim
@@ -15,9 +14,13 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=5, metavar="N", help="passes over the training set (5)")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of the engine (0: all)")
-    parser.add_argument("--limit", type=int, default=0, metavar="N", help="stop after N steps")
+    parser.add_argument("--seed", type=int, default=8, metavar="N", help="seed of weights and order (8)")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="stop after N steps of this run")
     parser.add_argument("--data", metavar="DIR", help="directory with the IDX files, plain or gzip")
     parser.add_argument("--losses", metavar="FILE", help="write the loss of each step, as a hexadecimal float")
+    parser.add_argument("--save", default="fashion.safetensors", metavar="FILE", help="where the model goes")
+    parser.add_argument("--checkpoint", metavar="FILE", help="write the state of the training at the end")
+    parser.add_argument("--resume", metavar="FILE", help="go on from such a state")
     return parser.parse_args()
 
 
@@ -55,29 +58,34 @@ def train(arguments, losses):
     test = batches("test", 1000)
     model, copy = classifier(), classifier()
     adam = optim.Adam(model.parameters(), lr=1e-3)
-    steps = 0
+    state = dl.Checkpoint(model=model, adam=adam, train=training)
+    if arguments.resume:
+        state.load(arguments.resume)
 
+    @dl.compile  # optional: without it the same lines run eagerly, with the same bits
     def step(x, y):
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
         adam.step()  # uses the gradients and clears them
         return loss
 
-    for epoch in range(arguments.epochs):
-        start = time.monotonic()
-        for x, y in training:
-            last = step(x, y).item()
+    steps = 0
+    for epoch in range(training.epoch, arguments.epochs):
+        for x, y in (bar := dl.progress(training, f"epoch {epoch + 1}/{arguments.epochs}")):
+            loss = step(x, y).item()
+            bar.note(loss=loss)
             steps += 1
             if losses:
-                print(c_hex(last), file=losses)
+                print(c_hex(loss), file=losses)
             if steps == arguments.limit:
                 break
-        print(f"epoch {epoch + 1}/{arguments.epochs}  loss {last:.4f}  {time.monotonic() - start:.1f} s", flush=True)
         if steps == arguments.limit:
             break
 
-    model.save("fashion.safetensors")
-    copy.load("fashion.safetensors")
+    if arguments.checkpoint:
+        state.save(arguments.checkpoint)
+    model.save(arguments.save)
+    copy.load(arguments.save)
     with dl.inference():
         right = sum((copy(x).argmax(axis=1) == y).sum().item() for x, y in test)
     print(f"accuracy {right / test.samples:.4f}")
@@ -87,7 +95,7 @@ def main():
     arguments = options()
     try:
         losses = open(arguments.losses, "w", encoding="ascii") if arguments.losses else contextlib.nullcontext()
-        with losses as file, dl.Engine(threads=arguments.threads) as engine, engine.context(seed=8):
+        with losses as file, dl.Engine(threads=arguments.threads) as engine, engine.context(seed=arguments.seed):
             train(arguments, file)
     except (dl.Error, OSError) as error:
         print(error, file=sys.stderr)
