@@ -61,6 +61,8 @@ static HandleKind handle_kinds[] = {
      (void (*)(void *))dlcore_module_release, (void (*)(void *))dlcore_module_release, NULL},
     {"optimizer", &SWIGTYPE_p_dlcore_optimizer, NULL, (void (*)(void *))dlcore_optimizer_retain,
      (void (*)(void *))dlcore_optimizer_release, (void (*)(void *))dlcore_optimizer_release, NULL},
+    {"schedule", &SWIGTYPE_p_dlcore_schedule, NULL, (void (*)(void *))dlcore_schedule_retain,
+     (void (*)(void *))dlcore_schedule_release, (void (*)(void *))dlcore_schedule_release, NULL},
     {"loader", &SWIGTYPE_p_dlcore_loader, NULL, (void (*)(void *))dlcore_loader_retain,
      (void (*)(void *))dlcore_loader_release, (void (*)(void *))dlcore_loader_release, NULL},
     {"checkpoint", &SWIGTYPE_p_dlcore_checkpoint, NULL, (void (*)(void *))dlcore_checkpoint_retain,
@@ -93,6 +95,8 @@ struct dlcore_executable {};
 struct dlcore_module {};
 %handle_type(dlcore_optimizer, dlcore_optimizer, handle_dealloc, handle_repr)
 struct dlcore_optimizer {};
+%handle_type(dlcore_schedule, dlcore_schedule, handle_dealloc, handle_repr)
+struct dlcore_schedule {};
 %handle_type(dlcore_loader, dlcore_loader, handle_dealloc, handle_repr)
 struct dlcore_loader {};
 %handle_type(dlcore_checkpoint, dlcore_checkpoint, handle_dealloc, handle_repr)
@@ -116,6 +120,7 @@ struct dlcore_archive {};
         (PyTypeObject *)&SwigPyBuiltin__dlcore_executable_type,
         (PyTypeObject *)&SwigPyBuiltin__dlcore_module_type,
         (PyTypeObject *)&SwigPyBuiltin__dlcore_optimizer_type,
+        (PyTypeObject *)&SwigPyBuiltin__dlcore_schedule_type,
         (PyTypeObject *)&SwigPyBuiltin__dlcore_loader_type,
         (PyTypeObject *)&SwigPyBuiltin__dlcore_checkpoint_type,
         (PyTypeObject *)&SwigPyBuiltin__dlcore_op_call_type,
@@ -182,6 +187,8 @@ struct dlcore_archive {};
 %predicate(dlcore_op_call_needs_gradient)
 %borrowed(dlcore_variable *, dlcore_optimizer_learning_rate)
 %borrowed(dlcore_variable *, dlcore_optimizer_variable)
+%borrowed(dlcore_variable *, dlcore_schedule_count)
+%borrowed(dlcore_variable *, dlcore_schedule_base_rate)
 %checked_value(int64_t, dlcore_tensor_to_string)
 
 /* ---- Options and records -------------------------------------------------------------------- */
@@ -260,6 +267,8 @@ struct dlcore_archive {};
 %ignore dlcore_module_release; /* the types of the binding do it */
 %ignore dlcore_optimizer_retain; /* the types of the binding do it */
 %ignore dlcore_optimizer_release; /* the types of the binding do it */
+%ignore dlcore_schedule_retain; /* the types of the binding do it */
+%ignore dlcore_schedule_release; /* the types of the binding do it */
 %ignore dlcore_tensor_create_strided; /* the length of data is not said; native/elements.h has it */
 %ignore dlcore_tensor_f32; /* data is an array of float; buffers serve for all dtypes */
 %ignore dlcore_tensor_f64; /* data is an array of double; buffers serve for all dtypes */
