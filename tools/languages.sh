@@ -5,6 +5,8 @@
 #   build_LANGUAGE                    builds its package, tests and examples, after the library
 #   suite_LANGUAGE                    runs its tests, with tests/run's tally
 #   example_LANGUAGE NAME ARGUMENT... runs an example that is built
+#   soak_LANGUAGE CALLS FAILING       so many calls, and so many that fail, after which nothing is left
+#   worker_LANGUAGE THREADS           the language's side of the benchmarks of calls
 
 languages=()
 for file in "$root"/tools/languages/*.sh; do

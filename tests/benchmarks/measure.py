@@ -55,8 +55,9 @@ def rest(pids):
 
 
 def sample_part(workers, names, plan):
-    """{side: [seconds of a turn]}, one for each pair; `names` says what each side runs."""
-    sides = {side: workers.get(side) for side in names}
+    """{role: [seconds of a turn]}, one for each pair; `names` says what each role runs, and on which side."""
+    sides = {role: workers.get(side) for role, (side, _) in names.items()}
+    names = {role: name for role, (_, name) in names.items()}
     turns = {side: turns_for(worker, names[side], plan.sample_s) for side, worker in sides.items()}
     samples = {side: [] for side in sides}
     order = list(sides)
@@ -75,16 +76,20 @@ def sample_part(workers, names, plan):
 def work(workers, benchmark, plan):
     if benchmark.peers == ("ours again",):
         ours, theirs = benchmark.parts
-        return sample_part(workers, {"ours": f"{benchmark.name}/{ours}", "ours again": f"{benchmark.name}/{theirs}"}, plan)
-    peers = [peer for peer in benchmark.peers if workers.with_peers]
+        return sample_part(workers, {"ours": ("ours", f"{benchmark.name}/{ours}"),
+                                     "ours again": ("ours again", f"{benchmark.name}/{theirs}")}, plan)
+    # The role of whoever is measured is "ours", and that of C beside another language is "C".
+    peers = [("C" if peer == "ours" else peer, peer) for peer in benchmark.peers if workers.with_peers or peer == "ours"]
     parts = []
     for part in benchmark.parts:
         name = f"{benchmark.name}/{part}" if part else benchmark.name
-        value = workers.get("ours").check(name)
-        for peer in peers:
-            if not agree(value, theirs := workers.get(peer).check(name)):
-                raise Failed(f"{name}: checksum {value:g}, {peer} has {theirs:g}")
-        parts.append(sample_part(workers, {side: name for side in ("ours", *peers)}, plan))
+        their_name = benchmark.peer_part or name
+        value = workers.get(benchmark.side).check(name)
+        for role, peer in peers:
+            if not agree(value, theirs := workers.get(peer).check(their_name)):
+                raise Failed(f"{name}: checksum {value:g}, {role} has {theirs:g}")
+        roles = {"ours": (benchmark.side, name), **{role: (peer, their_name) for role, peer in peers}}
+        parts.append(sample_part(workers, roles, plan))
     return {side: [geometric_mean(pair) for pair in zip(*(part[side] for part in parts))] for side in parts[0]}
 
 
@@ -135,6 +140,6 @@ def row(build, workers, cpus, benchmark, plan):
     for key in ("ours", "peer"):
         if numbers[key] is not None:
             numbers[key] /= UNITS[benchmark.unit]
-    return {"name": benchmark.name, "unit": benchmark.unit, **numbers, "peer_name": peer, "bar": benchmark.bar,
-            "limit": benchmark.limit, "others": round(others, 3), "awake": plan.disturbed,
+    return {"name": benchmark.name, "unit": benchmark.unit, **numbers, "peer_name": "ours" if peer == "C" else peer, "bar": benchmark.bar,
+            "limit": benchmark.limit, "over": benchmark.over, "others": round(others, 3), "awake": plan.disturbed,
             "busy": plan.disturbed or others > BUSY}

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from table import THREADS
+from table import LANGUAGE_WORKERS, THREADS
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/benchmarks"
@@ -84,6 +84,8 @@ class Workers:
     def command(self, name):
         if name in ("ours", "ours again"):
             return [self.build / "tests/benchmarks/benchmark_worker", str(THREADS)]
+        if name in LANGUAGE_WORKERS:
+            return [ROOT / "tools/in_language", *LANGUAGE_WORKERS[name].split(), str(THREADS)]
         if not self.with_peers:
             raise Missing("no peers")
         return [PYTHON, HERE / f"peers/peer_{name}.py", str(THREADS)]

@@ -17,18 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 HALF = 20  # steps before a checkpoint, and after it
 THREADS = {"c": "1"}  # the others use all there are
 
-RUN = """set -euo pipefail
-root=$1
-source "$root/tools/setup.sh"
-source "$root/tools/languages.sh"
-shift
-"$@"
-"""
-
 
 def shell(*arguments, directory=ROOT):
     """What a function of tools/languages prints."""
-    done = subprocess.run(["bash", "-c", RUN, "bash", ROOT, *arguments], cwd=directory, stdout=subprocess.PIPE,
+    done = subprocess.run([ROOT / "tools/in_language", *arguments], cwd=directory, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600, check=False)
     if done.returncode:
         raise ValueError(f"{' '.join(map(str, arguments))}: ended with {done.returncode}\n{done.stdout[-2000:]}")

@@ -90,9 +90,12 @@ suite_csharp() {
     tally "$csharp_output/$runtime/conformance" "$csharp_root/tests/conformance/cases"
     tally "$csharp_output/$runtime/binding_tests"
     tally --check "guide.cs on $runtime" "$csharp_output/$runtime/guide" "$csharp_output/guide.safetensors"
-    tally "$csharp_output/$runtime/binding_tests" soak "${DLCORE_SOAK_CALLS:-50000}" "${DLCORE_SOAK_FAILING:-5000}"
   done
 }
 
 # example_csharp NAME ARGUMENT... : on CoreCLR, or on the runtime that DLCORE_CSHARP names (mono).
 example_csharp() { "$csharp_output/${DLCORE_CSHARP:-coreclr}/example_$1" "${@:2}"; }
+soak_csharp() {
+  "$csharp_output/mono/binding_tests" soak "$@" && "$csharp_output/coreclr/binding_tests" soak "$@"
+}
+worker_csharp() { exec "$csharp_output/$1/benchmark_worker" "${@:2}"; } # worker_csharp RUNTIME THREADS

@@ -110,3 +110,5 @@ suite_go() {
 }
 
 example_go() { "$root/$go_output/$1" "${@:2}"; }
+soak_go() { build_go_tests && "$root/$go_output/bindings.test" -test.run '^TestSoak$' -soak "$1"; }
+worker_go() { exec "$root/$go_output/benchmark_worker" "$@"; }

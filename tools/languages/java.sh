@@ -51,3 +51,5 @@ example_java() {
   if [ "$name" = serve ]; then main=Serve; fi
   java -cp "$root/$java_jar:$root/$java_output/$name" "$main" "${@:2}"
 }
+soak_java() { (cd "$root" && java -Xmx1g -cp "$java_output/tests:$java_test_path" SoakTest "$@"); }
+worker_java() { exec java -cp "$root/$java_jar:$root/$java_output/benchmark" Worker "$@"; }

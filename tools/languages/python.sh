@@ -35,3 +35,5 @@ example_python() {
   if [ "$1" = fashion_mnist ]; then program=train; fi
   PYTHONPATH="$root/build/bindings/python" python3 "$root/examples/$1/python/$program.py" "${@:2}"
 }
+soak_python() { PYTHONPATH="$root/build/bindings/python:$root/tests/bindings/python" python3 "$root/tests/bindings/python/soak_test.py" "$1"; }
+worker_python() { PYTHONPATH="$root/build/bindings/python" exec python3 "$root/tests/benchmarks/worker/python/worker.py" "$@"; }

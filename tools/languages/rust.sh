@@ -31,8 +31,9 @@ suite_rust() {
   tally --check "documentation" bash -c "$run; RUSTDOCFLAGS='-D warnings' rust_cargo doc --no-deps -p dlcore-sys -p dlcore"
   tally tests/bindings/rust/run
   LD_LIBRARY_PATH="$root/build/capi" tally build-rust/release/dlcore-conformance
-  LD_LIBRARY_PATH="$root/build/capi" tally build-rust/release/soak
   tally --check "serving beside training" bash -c "$run; rust_program serve --check"
 }
 
 example_rust() { rust_program "$@"; }
+soak_rust() { rust_program soak "$1"; }
+worker_rust() { rust_program add16 "$@"; }
