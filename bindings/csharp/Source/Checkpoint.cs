@@ -64,6 +64,13 @@ namespace Dlcore
             Named(name, (ctx, self, text) =>
                 Raw.dlcore_checkpoint_add_optimizer(ctx, self, text, Context.Use(optimizer, nameof(optimizer))));
 
+        /// <summary>Adds a schedule under a name.</summary>
+        /// <param name="name">without '/'</param>
+        /// <param name="schedule">the schedule</param>
+        /// <returns>the checkpoint</returns>
+        public Checkpoint Add(string name, Schedule schedule) =>
+            Named(name, (ctx, self, text) => Raw.dlcore_checkpoint_add_schedule(ctx, self, text, Context.Use(schedule, nameof(schedule))));
+
         /// <summary>Adds a loader under a name.</summary>
         /// <param name="name">without '/'</param>
         /// <param name="loader">the loader</param>

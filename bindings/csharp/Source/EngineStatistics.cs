@@ -29,6 +29,9 @@ namespace Dlcore
         /// <summary>optimizers that somebody holds</summary>
         public long LiveOptimizers => raw.live_optimizers;
 
+        /// <summary>schedules that somebody holds</summary>
+        public long LiveSchedules => raw.live_schedules;
+
         /// <summary>loaders that somebody holds</summary>
         public long LiveLoaders => raw.live_loaders;
 

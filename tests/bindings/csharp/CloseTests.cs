@@ -66,6 +66,12 @@ namespace Dlcore.Tests
             });
         });
 
+        public static void Schedules(Engine engine) => Race(engine, dl =>
+        {
+            var schedule = new StepLR(dl, new Adam(dl, new Linear(dl, 4, 4).Parameters()), stepSize: 10);
+            return (schedule, () => schedule.Step());
+        });
+
         public static void Loaders(Engine engine) => Race(engine, dl =>
         {
             Loader loader = dl.Data.FromTensors(dl.Tensor(new float[1000], 100, 10), dl.Tensor(new long[100])).Batch(7,

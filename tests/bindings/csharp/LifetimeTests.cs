@@ -110,6 +110,7 @@ namespace Dlcore.Tests
             Check.Throws<ObjectDisposedException>(() => linear.Save("never"));
             Check.Throws<ObjectDisposedException>(() => new Sequential(dl, linear));
             Check.Throws<ObjectDisposedException>(() => resources.OfType<Adam>().Single().Step());
+            Check.Throws<ObjectDisposedException>(() => resources.OfType<StepLR>().Single().Step());
             Check.Throws<ObjectDisposedException>(() => resources.OfType<Variable>().Single().Value.ToString());
             Check.Throws<ObjectDisposedException>(() => resources.OfType<Loader>().Single().ToArray());
             Check.Throws<ObjectDisposedException>(() => resources.OfType<Checkpoint>().Single().Save("never"));
@@ -202,9 +203,10 @@ namespace Dlcore.Tests
             var linear = new Linear(dl, 4, 2);
             var loader = dl.Data.FromTensors(dl.Tensor(new float[8], 2, 4), dl.Tensor(new long[2])).Batch(1);
             Graph graph = dl.Capture("g", capture => new[] { capture.Input("x", DType.F32, "[2]").Exp() });
+            var adam = new Adam(dl, linear.Parameters());
             return new IDisposable[]
             {
-                dl.Scalar(1f), dl.Scope(), linear, new Adam(dl, linear.Parameters()), loader, new Checkpoint(dl).Add("m", linear),
+                dl.Scalar(1f), dl.Scope(), linear, adam, new StepLR(dl, adam, stepSize: 2), loader, new Checkpoint(dl).Add("m", linear),
                 new Variable(dl, "v", dl.Scalar(1f)), graph, graph.Compile(),
             };
         }

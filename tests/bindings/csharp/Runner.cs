@@ -62,10 +62,11 @@ namespace Dlcore.Tests
         {
             long[] live =
             {
-                now.LiveTensors, now.LiveVariables, now.LiveModules, now.LiveOptimizers, now.LiveLoaders, now.LiveGraphs, now.LiveContexts,
+                now.LiveTensors, now.LiveVariables, now.LiveModules, now.LiveOptimizers, now.LiveSchedules, now.LiveLoaders, now.LiveGraphs,
+                now.LiveContexts,
             };
             return live.All(count => count == 0) ? null
-                : "left alive: tensors, variables, modules, optimizers, loaders, graphs, contexts: " + string.Join(", ", live);
+                : "left alive: tensors, variables, modules, optimizers, schedules, loaders, graphs, contexts: " + string.Join(", ", live);
         }
     }
 

@@ -108,6 +108,37 @@ namespace Dlcore.Tests
             }
         }
 
+        public static void SchedulesSetTheRates(Engine engine)
+        {
+            using (var dl = engine.Context())
+            {
+                var sgd = new SGD(dl, new[] { new Variable(dl, "a", dl.Scalar(1f)) }, lr: 0.5);
+                var halves = new StepLR(dl, sgd, stepSize: 2, gamma: 0.5);
+                Check.Equal(halves.Kind, "StepLR");
+                var rates = new List<double>();
+                for (int i = 0; i < 5; ++i)
+                {
+                    rates.Add(sgd.LearningRate().Value.ToDouble());
+                    halves.Step();
+                }
+                Check.Same(rates.ToArray(), new[] { 0.5, 0.5, 0.25, 0.25, 0.125 });
+                Check.Equal(halves.Count.Value.ToInt64(), 5L);
+                halves.BaseRate().Assign(dl.Scalar(1.0));
+                halves.Step();
+                Check.Equal(sgd.LearningRate().Value.ToDouble(), 0.125);
+
+                var saved = new MemoryStream();
+                var checkpoint = new Checkpoint(dl).Add("sgd", sgd).Add("halves", halves);
+                checkpoint.Save(saved);
+                halves.Step();
+                checkpoint.Load(saved.ToArray());
+                Check.Equal(halves.Count.Value.ToInt64(), 6L);
+                Check.Throws<OutOfRangeException>(() => halves.BaseRate(7), "7");
+                Check.Throws<InvalidArgumentException>(() => new StepLR(dl, sgd, stepSize: 0), "0");
+                Check.Throws<ArgumentNullException>(() => new StepLR(dl, null, stepSize: 1));
+            }
+        }
+
         public static void ATrainingGoesOnFromItsCheckpoint(Engine engine)
         {
             float[] whole, first, second;
