@@ -117,6 +117,17 @@ internal static class Guide
         }
     }
 
+    private static void Schedules(Context dl)
+    {
+        var adam = new Adam(dl, Classifier(dl).Parameters(), lr: 1e-2);
+        var cosine = new CosineAnnealingLR(dl, adam, tMax: 1000);
+        for (int step = 0; step < 500; ++step)
+        {
+            cosine.Step(); // after the optimizer's
+        }
+        Expect(Math.Abs(adam.LearningRate().Value.ToDouble() - 5e-3) < 1e-9, "schedules");
+    }
+
     private static void Compile(Context dl)
     {
         var model = Classifier(dl);
@@ -226,6 +237,7 @@ internal static class Guide
             Ops(dl);
             Derivatives(dl);
             Train(dl, arguments[0]);
+            Schedules(dl);
             Compile(dl);
             Checkpoints(dl);
             Threads(engine, dl);
