@@ -31,11 +31,13 @@ namespace Dlcore.Benchmarks
         {
             if (words[0] == "drop") return "dropped";
             string name = words.Length > 1 ? words[1] : "";
-            if (name != "add16_csharp" && name != "add16_csharp_scope") return "error no such benchmark";
+            bool scoped = name == "add16_csharp_scope";
+            if (!scoped && name != "add16_csharp" && name != "add16_csharp_mono") return "error no such benchmark";
             if (words[0] == "check") return $"value {Checksum(a, b):G9}";
-            if (words[0] != "run" || words.Length != 3) return "error not understood";
-            long turns = long.Parse(words[2]);
-            double seconds = name == "add16_csharp" ? TimeOneByOne(a, b, turns) : TimeInScopes(dl, a, b, turns);
+            long turns = 0;
+            bool understood = words[0] == "run" && words.Length == 3 && long.TryParse(words[2], out turns) && turns >= 0;
+            if (!understood) return "error not understood";
+            double seconds = scoped ? TimeInScopes(dl, a, b, turns) : TimeOneByOne(a, b, turns);
             return $"seconds {seconds:F9}";
         }
 
