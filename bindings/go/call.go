@@ -252,5 +252,9 @@ func (dl *Context) invoke(op int32, inputs []*Tensor, words []int64, outputs int
 // Call runs an op by its number with packed attributes, as dlcore/op.h describes them: an op that was
 // registered, or one newer than this package. An input may be nil where it may be absent.
 func (dl *Context) Call(op Op, inputs []*Tensor, words []int64, outputs int) []*Tensor {
+	if outputs < 0 {
+		dl.stick(failure(InvalidArgument, "op_invoke: outputs is %d, expected 0 or more", outputs))
+		return nil
+	}
 	return dl.invoke(int32(op), inputs, words, outputs)
 }

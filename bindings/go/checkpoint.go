@@ -30,23 +30,33 @@ func NewCheckpoint(dl *Context) *Checkpoint {
 
 // AddModule makes a model belong to the checkpoint, which is returned.
 func (c *Checkpoint) AddModule(name string, m *Module) *Checkpoint {
-	return add(c, "module", name, &m.object, raw.CheckpointAddModule)
+	return add(c, "module", name, part(m, (*Module).self), raw.CheckpointAddModule)
 }
 
 // AddOptimizer makes an optimizer belong to the checkpoint, which is returned.
 func (c *Checkpoint) AddOptimizer(name string, o *Optimizer) *Checkpoint {
-	return add(c, "optimizer", name, &o.object, raw.CheckpointAddOptimizer)
+	return add(c, "optimizer", name, part(o, (*Optimizer).self), raw.CheckpointAddOptimizer)
 }
 
 // AddLoader makes a loader belong to the checkpoint, which is returned.
 func (c *Checkpoint) AddLoader(name string, l *Loader) *Checkpoint {
-	l.Open()
-	return add(c, "loader", name, &l.object, raw.CheckpointAddLoader)
+	if l != nil {
+		l.Open()
+	}
+	return add(c, "loader", name, part(l, (*Loader).self), raw.CheckpointAddLoader)
 }
 
 // AddVariable makes a variable belong to the checkpoint, which is returned.
 func (c *Checkpoint) AddVariable(name string, v *Variable) *Checkpoint {
-	return add(c, "variable", name, &v.object, raw.CheckpointAddVariable)
+	return add(c, "variable", name, part(v, (*Variable).self), raw.CheckpointAddVariable)
+}
+
+// part is the object of what may be nil.
+func part[T any, H ~uintptr](of *T, self func(*T) *object[H]) *object[H] {
+	if of == nil {
+		return nil
+	}
+	return self(of)
 }
 
 func add[H ~uintptr](c *Checkpoint, kind, name string, member *object[H],

@@ -44,11 +44,7 @@ func (f *frame) parent(handle raw.Module, children []*Module) *Module {
 
 // useModule is the handle of a module, which may be nil.
 func useModule(f *frame, name string, m *Module) raw.Module {
-	if m == nil {
-		f.fail(InvalidArgument, "%s is nil", name)
-		return 0
-	}
-	return use(f, name, &m.object)
+	return use(f, name, part(m, (*Module).self))
 }
 
 // module is the module of a new handle, or of a call that failed.

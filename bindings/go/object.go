@@ -76,5 +76,7 @@ func (o *object[H]) hold(dl *Context, handle H, release func(H), self closer) {
 // nothing. Without it, the context closes it.
 func (o *object[H]) Close() { o.close() }
 
+func (o *object[H]) self() *object[H] { return o }
+
 // Context is where the methods of the object run.
 func (o *object[H]) Context() *Context { return o.dl }

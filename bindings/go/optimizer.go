@@ -3,6 +3,7 @@
 package dlcore
 
 import (
+	"fmt"
 	"slices"
 
 	"dlcore/internal/raw"
@@ -44,11 +45,7 @@ func NewOptimizer(dl *Context, optimizer int32, parameters []*Variable, words []
 func (f *frame) variables(list []*Variable) []raw.Variable {
 	handles := make([]raw.Variable, len(list))
 	for i, v := range list {
-		if v == nil {
-			f.fail(InvalidArgument, "variable %d is nil", i)
-			return nil
-		}
-		handles[i] = use(f, "a variable", &v.object)
+		handles[i] = use(f, fmt.Sprintf("variable %d", i), part(v, (*Variable).self))
 	}
 	return handles
 }

@@ -44,8 +44,7 @@ func (dl *Context) openLevel(what string, open func(raw.Context) raw.Transform) 
 func (l *level) Close() {
 	f := l.dl.always("transform_close")
 	defer f.end()
-	if f.ok() && l.handle != 0 {
-		f.status(raw.TransformClose(f.ctx, l.handle))
+	if f.ok() && l.handle != 0 && f.status(raw.TransformClose(f.ctx, l.handle)) {
 		l.handle = 0
 	}
 }

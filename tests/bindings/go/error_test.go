@@ -83,6 +83,23 @@ func TestKindsOfErrors(t *testing.T) {
 		{"pass", func() { makeEverything(t, dl).graph.Apply("faster") }, dlcore.NotFound, "faster"},
 		{"device", func() { x.ToDevice("gpu9") }, dlcore.NotFound, "gpu9"},
 		{"level", func() { dl.OpenVmap(-1) }, dlcore.InvalidArgument, "vmap"},
+		{"nil x", func() { classifier(dl).Call(nil) }, dlcore.InvalidArgument, "x is nil"},
+		{"nil parts", func() {
+			dlcore.NewCheckpoint(dl).AddModule("m", nil).AddLoader("l", nil).AddOptimizer("o", nil).AddVariable("v", nil)
+		}, dlcore.InvalidArgument, "module is nil"},
+		{"outputs", func() { dl.Call(1, nil, nil, -1) }, dlcore.InvalidArgument, "outputs is -1"},
+		{"order of levels", func() {
+			outer, inner := dl.OpenJVP(), dl.OpenJVP()
+			outer.Close()
+			inner.Close()
+			outer.Close()
+		}, dlcore.FailedPrecondition, "innermost"},
+		{"layer that is no struct", func() { nn.Define(dl, notStruct(1)) }, dlcore.InvalidArgument, "pointer to a struct"},
+		{"closed loader", func() {
+			loader := points(dl, 4).Batch(2)
+			loader.Close()
+			loader.Next()
+		}, dlcore.FailedPrecondition, "the loader has been closed"},
 		{"nil module", func() { nn.NewSequential(dl, nil) }, dlcore.InvalidArgument, "nil"},
 		{"nil parameter", func() { optim.NewAdam(dl, []*dlcore.Variable{nil}) }, dlcore.InvalidArgument, "nil"},
 	} {
@@ -188,3 +205,7 @@ func TestFilesWithoutPermission(t *testing.T) {
 	}
 	dl.TakeErr()
 }
+
+type notStruct int
+
+func (notStruct) Forward(dl *dlcore.Context, x *dlcore.Tensor) *dlcore.Tensor { return x }
