@@ -15,7 +15,6 @@ namespace {
 constexpr int64_t kGrain = 32 * 1024;      // elements worth a part of their own
 constexpr int64_t kAccumulatorMax = 16;    // bytes
 constexpr int64_t kColumnAccumulator = 8;  // bytes, where there is a `columns` function
-constexpr int64_t kTogetherMax = 8;        // blocks
 constexpr int64_t kShortBatch = 64;        // short sequences whose results are finished at once
 constexpr int64_t kMergeWidth = 16;        // outputs whose chunks are merged at once
 
@@ -31,9 +30,11 @@ class PairwiseStack {
 
   // Where the next accumulators go, before push() takes them in.
   char* next() { return levels_ + depth_ * level_bytes_; }
-  void push() {
+  // A block, or the subtree of as many: a power of two that divides the number of blocks before.
+  void push(int64_t blocks = 1) {
     ++depth_;
-    for (uint64_t c = count_++; (c & 1) != 0; c >>= 1) merge_top();
+    for (int64_t c = count_ / blocks; (c & 1) != 0; c >>= 1) merge_top();
+    count_ += blocks;
   }
   const char* finish() {
     while (depth_ > 1) merge_top();
@@ -52,7 +53,7 @@ class PairwiseStack {
   int64_t level_bytes_;
   char* levels_;
   int64_t depth_ = 0;
-  uint64_t count_ = 0;
+  int64_t count_ = 0;
 };
 
 uint32_t reduced_axes(const dlcore_launch& launch) {
@@ -126,14 +127,10 @@ void reduce_sequence(const Task& task, int64_t offset, int64_t start, int64_t n,
   const char* row = task.base + offset * r.element_size;
   const int64_t end = start + n;
   if (r.blocks != nullptr) {
-    alignas(64) char accumulators[kTogetherMax * kColumnAccumulator];
     const int64_t step = r.together * kBlock;
     for (; start + step <= end && task.view.elements.one_run(start, step); start += step) {
-      r.blocks(row + task.view.elements.offset(start) * r.element_size, accumulators);
-      for (int64_t b = 0; b < r.together; ++b) {
-        std::copy_n(accumulators + b * r.accumulator_size, r.accumulator_size, stack.next());
-        stack.push();
-      }
+      r.blocks(row + task.view.elements.offset(start) * r.element_size, stack.next());
+      stack.push(r.together);
     }
   }
   for (; start < end; start += kBlock) {
