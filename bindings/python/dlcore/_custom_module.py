@@ -116,16 +116,12 @@ def check_attribute(module: Module, name: str, value: Any) -> None:
 
 def blueprint(module: Module) -> tuple[Any, ...]:
     """What a module like it is made from, for pickle."""
-    from ._module import Variable
-
     parts = []
     for name, value in module.__dict__.items():
         if _is_list(value):
             parts.append((name, "modules", type(value)([item._blueprint() for item in value])))
         elif hasattr(value, "_blueprint"):
             parts.append((name, "module", value._blueprint()))
-        elif isinstance(value, Variable):
-            parts.append((name, "variable", (value.name, value.value, value.trainable)))
         else:
             parts.append((name, "value", value))
     return type(module), parts
@@ -133,7 +129,6 @@ def blueprint(module: Module) -> tuple[Any, ...]:
 
 def rebuild(cls: type[Module], parts: list[tuple[str, str, Any]]) -> Module:
     """What pickle calls."""
-    from ._module import Variable
     from ._module import rebuild as rebuild_module
 
     module = cls.__new__(cls)
@@ -142,8 +137,6 @@ def rebuild(cls: type[Module], parts: list[tuple[str, str, Any]]) -> Module:
             value = type(value)(rebuild_module(*item) for item in value)
         elif kind == "module":
             value = rebuild_module(*value)
-        elif kind == "variable":
-            value = Variable(value[0], value[1], trainable=value[2])
         module.__dict__[name] = value
     define(module)
     return module

@@ -42,6 +42,9 @@ class Graph(raw.dlcore_graph):
         """Number of nodes."""
         return raw.dlcore_graph_node_count(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Graph.parse, (str(self),)
+
     def verify(self) -> None:
         raw.dlcore_graph_verify(_context.serving(self), self)
 

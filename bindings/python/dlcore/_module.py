@@ -64,6 +64,9 @@ class Variable(raw.dlcore_variable):
         """The same variable for calls on another context of the engine."""
         return self._rebind(context)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild_variable, (self.name, self.value, self.trainable)
+
     def __repr__(self) -> str:
         return "<released variable>" if self.released else f"<variable {self.name}>"
 
@@ -231,6 +234,11 @@ class Module(raw.dlcore_module):
 
 
 raw.make_as(Module)
+
+
+def rebuild_variable(name: str, value: Tensor, trainable: bool) -> Variable:
+    """What pickle calls."""
+    return Variable(name, value, trainable=trainable)
 
 
 def rebuild(cls: type[Module], *blueprint: Any) -> Module:

@@ -82,6 +82,8 @@ struct dlcore_error {};
 %handle_type(dlcore_scope, dlcore_scope, handle_dealloc, handle_repr)
 struct dlcore_scope {};
 %handle_type(dlcore_tensor, Tensor, tensor_dealloc, tensor_tp_repr)
+%feature("python:tp_richcompare") dlcore_tensor "tensor_tp_richcompare";
+%feature("python:tp_hash") dlcore_tensor "tensor_tp_hash";
 struct dlcore_tensor {};
 %handle_type(dlcore_variable, dlcore_variable, handle_dealloc, handle_repr)
 struct dlcore_variable {};

@@ -13,14 +13,15 @@ typedef struct Parameter {
   uint8_t kind;
   uint8_t optional; /* None leaves it out */
   uint8_t required;
-  int8_t attribute; /* position in the op's schema; -1: an operand */
+  int8_t attribute;      /* position in the op's schema; -1: an operand */
   const int64_t *absent; /* words of the default value */
   int32_t n_absent;
 } Parameter;
 
 typedef struct Signature {
   const char *name;
-  const Parameter *parameters; /* in the order of Python: operands, positional attributes, keywords */
+  const Parameter
+      *parameters; /* in the order of Python: operands, positional attributes, keywords */
   int32_t n_parameters;
   int32_t n_positional;
   int32_t n_attributes;
@@ -172,7 +173,8 @@ static int intern_names(Signature *signature) {
   if (signature->names) return 1;
   signature->names = PyMem_Calloc((size_t)signature->n_parameters + 1, sizeof(PyObject *));
   for (i = 0; signature->names && i < signature->n_parameters; ++i)
-    if (!(signature->names[i] = PyUnicode_InternFromString(signature->parameters[i].name))) return 0;
+    if (!(signature->names[i] = PyUnicode_InternFromString(signature->parameters[i].name)))
+      return 0;
   return signature->names != NULL;
 }
 
@@ -186,14 +188,14 @@ static int32_t find_name(const Signature *signature, PyObject *name) {
 }
 
 /* Fills given[], borrowed, from `first` (may be NULL) and the arguments of a FASTCALL. */
-static int bind(const Signature *signature, PyObject **given, PyObject *first, PyObject *const *args, Py_ssize_t n,
-                PyObject *keywords) {
+static int bind(const Signature *signature, PyObject **given, PyObject *first,
+                PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
   const Py_ssize_t n_keywords = keywords ? PyTuple_GET_SIZE(keywords) : 0, shift = first != NULL;
   Py_ssize_t i;
   int32_t p;
   if (n + shift > signature->n_positional) {
-    PyErr_Format(PyExc_TypeError, "%s() takes %d positional arguments but %zd were given", signature->name,
-                 (int)(signature->n_positional - shift), n);
+    PyErr_Format(PyExc_TypeError, "%s() takes %d positional arguments but %zd were given",
+                 signature->name, (int)(signature->n_positional - shift), n);
     return 0;
   }
   memset(given, 0, (size_t)signature->n_parameters * sizeof *given);
@@ -202,8 +204,9 @@ static int bind(const Signature *signature, PyObject **given, PyObject *first, P
   for (i = 0; i < n_keywords; ++i) {
     p = find_name(signature, PyTuple_GET_ITEM(keywords, i));
     if (p < 0 || given[p]) {
-      PyErr_Format(PyExc_TypeError, p < 0 ? "%s() got an unexpected keyword argument '%U'"
-                                          : "%s() got multiple values for argument '%U'",
+      PyErr_Format(PyExc_TypeError,
+                   p < 0 ? "%s() got an unexpected keyword argument '%U'"
+                         : "%s() got multiple values for argument '%U'",
                    signature->name, PyTuple_GET_ITEM(keywords, i));
       return 0;
     }

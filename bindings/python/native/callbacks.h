@@ -74,7 +74,8 @@ static int64_t read_from_python(void *read, void *buffer, uint64_t size) {
   if (bytes && PyObject_GetBuffer(bytes, &view, PyBUF_SIMPLE) == 0) {
     n = view.len;
     if ((uint64_t)n > size) {
-      PyErr_Format(PyExc_ValueError, "read: %lld bytes came, expected at most %llu", (long long)n, (unsigned long long)size);
+      PyErr_Format(PyExc_ValueError, "read: %lld bytes came, expected at most %llu", (long long)n,
+                   (unsigned long long)size);
     } else {
       memcpy(buffer, view.buf, (size_t)n);
     }
@@ -89,7 +90,8 @@ static int64_t read_from_python(void *read, void *buffer, uint64_t size) {
 /* ---- Ops, modules, functions ----------------------------------------------------------------- */
 
 /* Calls function(context[, thing[, call]]) with what is lent to it. */
-static int32_t call_python(PyObject *function, dlcore_context *child, const char *noun, void *thing, dlcore_op_call *call) {
+static int32_t call_python(PyObject *function, dlcore_context *child, const char *noun, void *thing,
+                           dlcore_op_call *call) {
   PyObject *context = lend("context", child, NULL), *lent = NULL, *lent_call = NULL, *done = NULL;
   int32_t code = DLCORE_OK;
   if (context && thing) {
@@ -109,9 +111,11 @@ static int32_t call_python(PyObject *function, dlcore_context *child, const char
 }
 
 /* The functions of an op: a tuple (infer, forward, backward). */
-static dlcore_status call_op_function(void *functions, int which, dlcore_context *child, dlcore_op_call *call) {
+static dlcore_status call_op_function(void *functions, int which, dlcore_context *child,
+                                      dlcore_op_call *call) {
   const PyGILState_STATE state = PyGILState_Ensure();
-  const int32_t code = call_python(PyTuple_GET_ITEM((PyObject *)functions, which), child, NULL, NULL, call);
+  const int32_t code =
+      call_python(PyTuple_GET_ITEM((PyObject *)functions, which), child, NULL, NULL, call);
   PyGILState_Release(state);
   return code;
 }
@@ -127,7 +131,8 @@ static dlcore_status backward_in_python(void *f, dlcore_context *child, dlcore_o
 }
 
 /* The forward of a module: forward(context, module, call). */
-static dlcore_status module_in_python(void *forward, dlcore_context *child, dlcore_module *module, dlcore_op_call *call) {
+static dlcore_status module_in_python(void *forward, dlcore_context *child, dlcore_module *module,
+                                      dlcore_op_call *call) {
   const PyGILState_STATE state = PyGILState_Ensure();
   const int32_t code = call_python(forward, child, "module", module, call);
   PyGILState_Release(state);
@@ -135,10 +140,12 @@ static dlcore_status module_in_python(void *forward, dlcore_context *child, dlco
 }
 
 /* The function that gradcheck checks: function(context, [inputs]) -> Tensor. */
-static dlcore_status checked_in_python(void *function, dlcore_context *ctx, dlcore_tensor *const *inputs, int64_t n,
+static dlcore_status checked_in_python(void *function, dlcore_context *ctx,
+                                       dlcore_tensor *const *inputs, int64_t n,
                                        dlcore_tensor **output) {
   const PyGILState_STATE state = PyGILState_Ensure();
-  PyObject *context = lend("context", ctx, NULL), *list = context ? PyList_New((Py_ssize_t)n) : NULL, *made = NULL;
+  PyObject *context = lend("context", ctx, NULL),
+           *list = context ? PyList_New((Py_ssize_t)n) : NULL, *made = NULL;
   int32_t code = DLCORE_OK;
   int64_t i;
   for (i = 0; list && i < n; ++i) {
@@ -148,7 +155,8 @@ static dlcore_status checked_in_python(void *function, dlcore_context *ctx, dlco
   }
   if (list) made = PyObject_CallFunctionObjArgs((PyObject *)function, context, list, NULL);
   if (made && !(is_tensor(made) && ((Handle *)made)->swig.ptr)) {
-    PyErr_Format(PyExc_TypeError, "gradcheck: the function returned %s, expected a Tensor", Py_TYPE(made)->tp_name);
+    PyErr_Format(PyExc_TypeError, "gradcheck: the function returned %s, expected a Tensor",
+                 Py_TYPE(made)->tp_name);
   } else if (made) {
     *output = ((Handle *)made)->swig.ptr;
     dlcore_tensor_retain(*output);

@@ -28,7 +28,12 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t size) {
       return DLCORE_F32;
     case 'd':
       return DLCORE_F64;
-    case 'b': case 'h': case 'i': case 'l': case 'q': case 'n':
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+    case 'n':
       return size == 1 ? DLCORE_I8 : size == 2 ? DLCORE_I16 : size == 4 ? DLCORE_I32 : DLCORE_I64;
     default:
       return DLCORE_DTYPE_NONE;
@@ -36,7 +41,8 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t size) {
 }
 
 /* Where the elements of a view lie: from `low` on, `elements` of them, the first one at `offset`. */
-static int place_of(const Py_buffer *view, int64_t *strides, const char **low, uint64_t *elements, int64_t *offset) {
+static int place_of(const Py_buffer *view, int64_t *strides, const char **low, uint64_t *elements,
+                    int64_t *offset) {
   int64_t least = 0, most = 0;
   int i;
   if (view->suboffsets) return 0;
@@ -58,7 +64,8 @@ static dlcore_tensor *copy_of(PyObject *context, int32_t dtype, const Py_buffer 
   const char *low = NULL;
   char *packed = NULL;
   uint64_t elements = 0;
-  const int in_order = PyBuffer_IsContiguous(view, 'C'), placed = !in_order && place_of(view, strides, &low, &elements, &offset);
+  const int in_order = PyBuffer_IsContiguous(view, 'C'),
+            placed = !in_order && place_of(view, strides, &low, &elements, &offset);
   dlcore_context *ctx = context_pointer(context);
   dlcore_tensor *made;
   Flight flight;
@@ -75,9 +82,14 @@ static dlcore_tensor *copy_of(PyObject *context, int32_t dtype, const Py_buffer 
   ++((Handle *)context)->uses;
   take_off(&flight, context, view->len > (1 << 20));
   if (placed) {
-    made = dlcore_tensor_create_strided(ctx, dtype, shape, strides, view->ndim, view->len ? low : "", elements, offset);
+    made = dlcore_tensor_create_strided(ctx, dtype, shape, strides, view->ndim,
+                                        view->len ? low : "", elements, offset);
   } else {
-    made = dlcore_tensor_create(ctx, dtype, shape, view->ndim, packed ? packed : view->len ? view->buf : "", (uint64_t)view->len);
+    made = dlcore_tensor_create(ctx, dtype, shape, view->ndim,
+                                packed      ? packed
+                                : view->len ? view->buf
+                                            : "",
+                                (uint64_t)view->len);
   }
   land(&flight);
   leave((Handle *)context);
@@ -99,7 +111,8 @@ static PyObject *from_buffer(PyObject *module, PyObject *const *args, Py_ssize_t
   dtype = dtype_of_format(view.format, view.itemsize);
   if (dtype == DLCORE_DTYPE_NONE) {
     char message[160];
-    snprintf(message, sizeof message, "tensor: elements of the format '%.64s' have no dtype here", view.format);
+    snprintf(message, sizeof message, "tensor: elements of the format '%.64s' have no dtype here",
+             view.format);
     raise_code(DLCORE_INVALID_ARGUMENT, message);
   } else {
     made = copy_of(args[0], dtype, &view);
@@ -151,7 +164,8 @@ static PyObject *number_at(const char *data, int32_t dtype, int64_t index) {
   }
 }
 
-static PyObject *nested_list(const char *data, const dlcore_tensor_description *d, int axis, int64_t *at) {
+static PyObject *nested_list(const char *data, const dlcore_tensor_description *d, int axis,
+                             int64_t *at) {
   PyObject *list;
   int64_t i;
   if (axis == d->rank) return number_at(data, d->dtype, (*at)++);
@@ -202,7 +216,8 @@ static PyObject *tensor_item(PyObject *self, PyObject *none) {
   if (!describe(self, &d)) return NULL;
   if (d.count != 1 && !d.is_symbolic) {
     char message[96];
-    snprintf(message, sizeof message, "item: the tensor has %lld elements, expected one", (long long)d.count);
+    snprintf(message, sizeof message, "item: the tensor has %lld elements, expected one",
+             (long long)d.count);
     raise_code(DLCORE_INVALID_ARGUMENT, message);
     return NULL;
   }
@@ -220,9 +235,12 @@ static PyObject *tensor_tobytes(PyObject *self, PyObject *none) {
 }
 
 static PyMethodDef tensor_methods[] = {
-    {"tolist", tensor_tolist, METH_NOARGS, "tolist($self, /)\n--\n\nNested lists of Python numbers; a number for rank 0."},
-    {"item", tensor_item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python number."},
-    {"tobytes", tensor_tobytes, METH_NOARGS, "tobytes($self, /)\n--\n\nAll elements in row-major order."},
+    {"tolist", tensor_tolist, METH_NOARGS,
+     "tolist($self, /)\n--\n\nNested lists of Python numbers; a number for rank 0."},
+    {"item", tensor_item, METH_NOARGS,
+     "item($self, /)\n--\n\nThe only element, as a Python number."},
+    {"tobytes", tensor_tobytes, METH_NOARGS,
+     "tobytes($self, /)\n--\n\nAll elements in row-major order."},
     {NULL, NULL, 0, NULL}};
 
 #endif

@@ -5,9 +5,10 @@
 #ifndef DLCORE_PYTHON_ERRORS_H
 #define DLCORE_PYTHON_ERRORS_H
 
-static PyObject *make_error;    /* (code, message, op, cause) -> exception */
-static __thread PyObject *kept_exception; /* what a callback raised, until the call that ran it is over */
-static __thread int kept_as_it_is;        /* it is raised itself, not as the cause of an Error */
+static PyObject *make_error; /* (code, message, op, cause) -> exception */
+static __thread PyObject
+    *kept_exception;               /* what a callback raised, until the call that ran it is over */
+static __thread int kept_as_it_is; /* it is raised itself, not as the cause of an Error */
 
 /* Texts of the engine may quote bytes that are no UTF-8, as of a path. */
 static PyObject *decode(const char *text) {
@@ -23,7 +24,8 @@ static PyObject *exception_of(const dlcore_error *error) {
     Py_INCREF(because);
   }
   if (because) {
-    made = PyObject_CallFunction(make_error, "iNNO", dlcore_error_code(error), decode(dlcore_error_message(error)),
+    made = PyObject_CallFunction(make_error, "iNNO", dlcore_error_code(error),
+                                 decode(dlcore_error_message(error)),
                                  decode(dlcore_error_op(error)), because);
     Py_DECREF(because);
   }
@@ -115,7 +117,9 @@ static void raise_after(PyObject *first, int32_t code) {
 /* For results that do not tell by themselves whether the call failed. */
 static int has_failed(PyObject *first) {
   PyObject *context = context_of(first);
-  if (!context || context == Py_None || (context_pointer(context) && dlcore_ok(context_pointer(context)))) return 0;
+  if (!context || context == Py_None ||
+      (context_pointer(context) && dlcore_ok(context_pointer(context))))
+    return 0;
   raise_after(first, DLCORE_UNKNOWN);
   return 1;
 }

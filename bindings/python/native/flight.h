@@ -16,7 +16,7 @@ typedef struct Flight {
   dlcore_context *outer;
 } Flight;
 
-static pthread_t main_thread; /* where Python handles signals */
+static pthread_t main_thread;   /* where Python handles signals */
 static struct sigaction before; /* the handler that ours stands in for */
 static int in_place;
 static dlcore_context *volatile interruptible;
@@ -39,7 +39,9 @@ static void on_interrupt(int number, siginfo_t *info, void *place) {
 static void stand_in(void) {
   struct sigaction ours;
   if (in_place || sigaction(SIGINT, NULL, &before) != 0) return;
-  if (!(before.sa_flags & SA_SIGINFO) && (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)) return;
+  if (!(before.sa_flags & SA_SIGINFO) &&
+      (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN))
+    return;
   ours = before;
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
   ours.sa_sigaction = on_interrupt;
@@ -69,7 +71,8 @@ static void land(Flight *flight) {
     struct sigaction now;
     in_place = 0;
     sigaction(SIGINT, &before, &now);
-    if (now.sa_sigaction != on_interrupt) sigaction(SIGINT, &now, NULL); /* a callback chose another */
+    if (now.sa_sigaction != on_interrupt)
+      sigaction(SIGINT, &now, NULL); /* a callback chose another */
   }
   /* An interrupt that came too late for the call must not cancel the next one. */
   if (interrupted && dlcore_ok(flight->ctx)) {

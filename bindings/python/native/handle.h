@@ -12,12 +12,13 @@
 enum { kLent = 0, kMade = 1, kRetained = 2 }; /* whose the reference is, in swig.own */
 
 typedef struct Handle {
-  SwigPyObject swig; /* the pointer (NULL: released), its type, whose it is */
-  PyObject *context; /* the Context it works on, of a Context its Engine; may be NULL */
-  PyObject *weak;    /* list of weak references */
-  int64_t count;     /* elements of a tensor, -1 until asked for */
-  int64_t uses;      /* calls it is in that let other threads run */
-  void *retired;     /* the pointer of one released during such a call */
+  SwigPyObject swig;    /* the pointer (NULL: released), its type, whose it is */
+  PyObject *context;    /* the Context it works on, of a Context its Engine; may be NULL */
+  PyObject *weak;       /* list of weak references */
+  int64_t count;        /* elements of a tensor, -1 until asked for */
+  int64_t uses;         /* calls it is in that let other threads run */
+  void *retired;        /* the pointer of one released during such a call */
+  const void *identity; /* the pointer, also when it has been released */
 } Handle;
 
 /* A type of handles; the generated table handle_kinds has them all. */
@@ -28,7 +29,7 @@ typedef struct HandleKind {
   void (*retain)(void *);
   void (*release)(void *);   /* undoes retain */
   void (*give_back)(void *); /* ends what a call made; NULL: others own it */
-  PyTypeObject *made;        /* what results are made as: the type or a subclass written in Python */
+  PyTypeObject *made; /* what results are made as: the type or a subclass written in Python */
 } HandleKind;
 
 static HandleKind handle_kinds[];
@@ -59,7 +60,8 @@ static inline int is_tensor(PyObject *object) {
   return Py_TYPE(object) == tensor_type || PyType_IsSubtype(Py_TYPE(object), tensor_type);
 }
 
-static void set_up(Handle *handle, const HandleKind *kind, void *pointer, PyObject *context, int own) {
+static void set_up(Handle *handle, const HandleKind *kind, void *pointer, PyObject *context,
+                   int own) {
   handle->swig.ptr = pointer;
   handle->swig.ty = *kind->info;
   handle->swig.own = own;
@@ -67,6 +69,7 @@ static void set_up(Handle *handle, const HandleKind *kind, void *pointer, PyObje
   handle->count = -1;
   handle->uses = 0;
   handle->retired = NULL;
+  handle->identity = pointer;
   handle->weak = NULL;
   Py_XINCREF(context);
   handle->context = context;
@@ -114,10 +117,12 @@ static PyObject *wrap_borrowed(HandleKind *kind, void *pointer, PyObject *contex
 
 static void give_back(const Handle *handle, void *pointer) {
   const HandleKind *kind = kind_of_info(handle->swig.ty);
-  void (*end)(void *) = !kind ? NULL : handle->swig.own == kRetained ? kind->release : kind->give_back;
+  void (*end)(void *) = !kind                           ? NULL
+                        : handle->swig.own == kRetained ? kind->release
+                                                        : kind->give_back;
   if (!pointer || handle->swig.own == kLent || !end) return;
   Py_BEGIN_ALLOW_THREADS /* an engine joins its threads, a loader its own */
-  end(pointer);
+      end(pointer);
   Py_END_ALLOW_THREADS
 }
 
@@ -161,7 +166,8 @@ static PyObject *handle_new(PyTypeObject *type, PyObject *args, PyObject *keywor
   (void)args;
   (void)keywords;
   if (type == kind->type) {
-    return PyErr_Format(PyExc_TypeError, "a %s is made by a call of the package, not by its type", kind->noun);
+    return PyErr_Format(PyExc_TypeError, "a %s is made by a call of the package, not by its type",
+                        kind->noun);
   }
   handle = (Handle *)type->tp_alloc(type, 0);
   if (handle) set_up(handle, kind, NULL, NULL, kind->give_back ? kMade : kLent);
@@ -173,11 +179,13 @@ static PyObject *handle_take(PyObject *self, PyObject *other) {
   Handle *to = (Handle *)self, *from = (Handle *)other;
   HandleKind *kind = kind_of_type(Py_TYPE(self));
   if (kind_of_type(Py_TYPE(other)) != kind || from->uses) {
-    return PyErr_Format(PyExc_TypeError, "a %s cannot take over a %s", kind->noun, Py_TYPE(other)->tp_name);
+    return PyErr_Format(PyExc_TypeError, "a %s cannot take over a %s", kind->noun,
+                        Py_TYPE(other)->tp_name);
   }
   handle_release(to);
   to->swig.ptr = from->swig.ptr;
   to->swig.own = from->swig.own;
+  to->identity = from->identity;
   from->swig.ptr = NULL;
   Py_XINCREF(from->context);
   Py_XSETREF(to->context, from->context);
@@ -193,6 +201,25 @@ static PyObject *handle_release_method(PyObject *self, PyObject *none) {
 static PyObject *handle_repr(PyObject *self) {
   const HandleKind *kind = kind_of_type(Py_TYPE(self));
   return PyUnicode_FromFormat(((Handle *)self)->swig.ptr ? "<%s>" : "<released %s>", kind->noun);
+}
+
+/* Objects for the same thing are equal while both have it; the hash stays what it is. */
+static PyObject *handle_compare(PyObject *a, PyObject *b, int compared) {
+  const HandleKind *kind = kind_of_type(Py_TYPE(a));
+  const Handle *x = (Handle *)a, *y = (Handle *)b;
+  int same = a == b;
+  if ((compared != Py_EQ && compared != Py_NE) || kind_of_type(Py_TYPE(b)) != kind)
+    Py_RETURN_NOTIMPLEMENTED;
+  if (x->swig.ptr && x->swig.ptr == y->swig.ptr) same = 1;
+  return PyBool_FromLong(same == (compared == Py_EQ));
+}
+
+static Py_hash_t handle_hash(PyObject *self) { return _Py_HashPointer(((Handle *)self)->identity); }
+
+/* Without this pickle would make an empty object. */
+static PyObject *handle_reduce(PyObject *self, PyObject *none) {
+  (void)none;
+  return PyErr_Format(PyExc_TypeError, "a %s cannot be pickled", kind_of_type(Py_TYPE(self))->noun);
 }
 
 static PyObject *handle_get_context(PyObject *self, void *none) {
@@ -211,12 +238,13 @@ static PyObject *handle_get_released(PyObject *self, void *none) {
 /* _rebind(context): another object for the same thing, which works on that context. */
 static PyObject *handle_rebind(PyObject *self, PyObject *context);
 
-static PyMethodDef handle_methods[] = {
-    {"_take", handle_take, METH_O, NULL},
-    {"_rebind", handle_rebind, METH_O, NULL},
-    {"release", handle_release_method, METH_NOARGS,
-     "release($self, /)\n--\n\nGives it back now; it cannot be used any more. Releasing it again does nothing."},
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef handle_methods[] = {{"__reduce__", handle_reduce, METH_NOARGS, NULL},
+                                       {"_take", handle_take, METH_O, NULL},
+                                       {"_rebind", handle_rebind, METH_O, NULL},
+                                       {"release", handle_release_method, METH_NOARGS,
+                                        "release($self, /)\n--\n\nGives it back now; it cannot be "
+                                        "used any more. Releasing it again does nothing."},
+                                       {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef handle_properties[] = {
     {"context", handle_get_context, NULL, "the context it works on", NULL},
@@ -241,7 +269,8 @@ static Handle *enter(PyObject *object, swig_type_info *info) {
     HandleKind *kind = kind_of_type(Py_TYPE(object)), *wanted = kind_of_info(info);
     if (kind != wanted && !SWIG_IsOK(SWIG_ConvertPtr(object, &pointer, info, 0))) kind = NULL;
     if (!kind) {
-      PyErr_Format(PyExc_TypeError, "expected a %s, found %s", wanted->noun, Py_TYPE(object)->tp_name);
+      PyErr_Format(PyExc_TypeError, "expected a %s, found %s", wanted->noun,
+                   Py_TYPE(object)->tp_name);
       return NULL;
     }
   }
@@ -310,7 +339,7 @@ static int is_context(PyObject *object) {
 static PyObject *handle_rebind(PyObject *self, PyObject *context) {
   HandleKind *kind = kind_of_type(Py_TYPE(self));
   Handle *handle = (Handle *)self;
-  if (context != Py_None && !is_context(context)) return NULL;
+  if ((context != Py_None || kind == tensor_kind) && !is_context(context)) return NULL;
   if (!handle->swig.ptr) {
     raise_released(kind->noun);
     return NULL;

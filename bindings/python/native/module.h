@@ -13,20 +13,23 @@ static PyObject *op_by_number(PyObject *module, PyObject *args) {
   int number, n_outputs;
   Py_ssize_t i;
   (void)module;
-  if (!PyArg_ParseTuple(args, "OiOOi:op", &context, &number, &given, &words_given, &n_outputs)) return NULL;
+  if (!PyArg_ParseTuple(args, "OiOOi:op", &context, &number, &given, &words_given, &n_outputs))
+    return NULL;
   if (n_outputs < 1 || n_outputs > DLCORE_MAX_OP_OUTPUTS) {
-    return PyErr_Format(PyExc_ValueError, "op: n_outputs is %d, expected 1 to %d", n_outputs, (int)DLCORE_MAX_OP_OUTPUTS);
+    return PyErr_Format(PyExc_ValueError, "op: n_outputs is %d, expected 1 to %d", n_outputs,
+                        (int)DLCORE_MAX_OP_OUTPUTS);
   }
   words_given = PySequence_Tuple(words_given);
   if (words_given) list = PySequence_Tuple(given);
   for (i = 0; list && i < PyTuple_GET_SIZE(words_given); ++i)
     if (!put_integer(&words, PyTuple_GET_ITEM(words_given, i))) Py_CLEAR(list);
   if (list && PyTuple_GET_SIZE(list) > DLCORE_MAX_OP_INPUTS) {
-    PyErr_Format(PyExc_ValueError, "op: %zd operands, expected at most %d", PyTuple_GET_SIZE(list), (int)DLCORE_MAX_OP_INPUTS);
+    PyErr_Format(PyExc_ValueError, "op: %zd operands, expected at most %d", PyTuple_GET_SIZE(list),
+                 (int)DLCORE_MAX_OP_INPUTS);
     Py_CLEAR(list);
   }
-  if (list && begin_operands(&operands, "op", ((PyTupleObject *)list)->ob_item, (int)PyTuple_GET_SIZE(list),
-                     context == Py_None ? NULL : context))
+  if (list && begin_operands(&operands, "op", ((PyTupleObject *)list)->ob_item,
+                             (int)PyTuple_GET_SIZE(list), context == Py_None ? NULL : context))
     result = finish_op(&operands, number, words.data, words.n, n_outputs, 2);
   Py_XDECREF(list);
   Py_XDECREF(words_given);
@@ -49,7 +52,8 @@ static PyObject *extend(PyObject *module, PyObject *args) {
 static PyObject *make_as(PyObject *module, PyObject *type) {
   HandleKind *kind = PyType_Check(type) ? kind_of_type((PyTypeObject *)type) : NULL;
   (void)module;
-  if (!kind || kind == tensor_kind) return PyErr_Format(PyExc_TypeError, "make_as() takes a subclass of a type of handles");
+  if (!kind || kind == tensor_kind)
+    return PyErr_Format(PyExc_TypeError, "make_as() takes a subclass of a type of handles");
   Py_INCREF(type);
   kind->made = (PyTypeObject *)type;
   Py_INCREF(type);
@@ -60,8 +64,8 @@ static PyObject *set_hooks(PyObject *module, PyObject *args, PyObject *keywords)
   static char *names[] = {"error", "current", "describe", "tensor", NULL};
   PyObject *error, *current, *describe_it, *tensor;
   (void)module;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOO!:set_hooks", names, &error, &current, &describe_it,
-                                   &PyDict_Type, &tensor)) {
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "OOOO!:set_hooks", names, &error, &current,
+                                   &describe_it, &PyDict_Type, &tensor)) {
     return NULL;
   }
   Py_INCREF(error);
@@ -91,7 +95,8 @@ static PyObject *adopt(PyObject *module, PyObject *const *args, Py_ssize_t n) {
   HandleKind *kind = n == 2 && PyType_Check(args[0]) ? kind_of_type((PyTypeObject *)args[0]) : NULL;
   void *pointer;
   (void)module;
-  if (!kind) return PyErr_Format(PyExc_TypeError, "adopt() takes a type and an address");
+  if (!kind || kind == tensor_kind)
+    return PyErr_Format(PyExc_TypeError, "adopt() takes a type and an address");
   pointer = PyLong_AsVoidPtr(args[1]);
   return PyErr_Occurred() ? NULL : wrap_borrowed(kind, pointer, NULL);
 }
@@ -129,11 +134,13 @@ static int add_properties(PyTypeObject *type, PyGetSetDef *property) {
 
 /* SWIG's own ways to a pointer would pass by the rules of ownership. */
 static int drop_ways_round(PyTypeObject *type) {
-  static const char *const names[] = {"this", "thisown", "disown", "acquire", "own", "append", "next", NULL};
+  static const char *const names[] = {"this", "thisown", "disown", "acquire",
+                                      "own",  "append",  "next",   NULL};
   const char *const *name;
   for (; type != &PyBaseObject_Type; type = type->tp_base) {
     for (name = names; *name; ++name)
-      if (PyDict_GetItemString(type->tp_dict, *name) && PyDict_DelItemString(type->tp_dict, *name)) return 0;
+      if (PyDict_GetItemString(type->tp_dict, *name) && PyDict_DelItemString(type->tp_dict, *name))
+        return 0;
     PyType_Modified(type);
   }
   return 1;
@@ -145,7 +152,8 @@ static int set_up_types(PyTypeObject *const *types) {
   for (kind = handle_kinds; kind->noun; ++kind) {
     PyTypeObject *type = *types++;
     kind->type = kind->made = type;
-    Py_SET_TYPE(type, &PyType_Type); /* SWIG's own forbids classes below it to set their attributes */
+    Py_SET_TYPE(type,
+                &PyType_Type); /* SWIG's own forbids classes below it to set their attributes */
     type->tp_new = handle_new;
     if (!add_methods(type, handle_methods) || !add_properties(type, handle_properties)) return 0;
     if (!drop_ways_round(type)) return 0;
@@ -161,10 +169,12 @@ static int set_up_types(PyTypeObject *const *types) {
   return 1;
 }
 
-static int set_up_ops(PyObject *module, Op *const *ops, PyMethodDef *functions, PyMethodDef *methods) {
+static int set_up_ops(PyObject *module, Op *const *ops, PyMethodDef *functions,
+                      PyMethodDef *methods) {
   for (; *ops; ++ops)
     if (!intern_names(&(*ops)->signature)) return 0;
-  return PyModule_AddFunctions(module, functions) == 0 && PyModule_AddFunctions(module, native_functions) == 0 &&
+  return PyModule_AddFunctions(module, functions) == 0 &&
+         PyModule_AddFunctions(module, native_functions) == 0 &&
          PyModule_AddFunctions(module, sharing_functions) == 0 && add_methods(tensor_type, methods);
 }
 

@@ -8,15 +8,20 @@ typedef struct Op {
   Signature signature;
   int32_t number;
   uint8_t n_inputs;
-  uint8_t variadic;    /* the last input is a sequence */
+  uint8_t variadic; /* the last input is a sequence */
   uint8_t n_outputs;
   uint8_t elementwise; /* the work follows from the counts of the inputs */
   uint8_t is_view;
-  uint8_t sized;       /* the result may be as large as attributes say */
+  uint8_t sized; /* the result may be as large as attributes say */
 } Op;
 
 /* From so many elements on others may run meanwhile, and from so many on Ctrl-C is listened to. */
-enum { kElementwiseWork = 1 << 15, kOtherWork = 1 << 10, kLongElementwise = 1 << 18, kLongOther = 1 << 16 };
+enum {
+  kElementwiseWork = 1 << 15,
+  kOtherWork = 1 << 10,
+  kLongElementwise = 1 << 18,
+  kLongOther = 1 << 16
+};
 
 static PyObject *current_context; /* () -> the current Context, written in Python */
 
@@ -36,7 +41,8 @@ static inline int64_t count_of(Handle *tensor) {
 
 static void raise_mixed(const char *op, int index) {
   char message[160];
-  snprintf(message, sizeof message, "%.64s: operand %d belongs to another context; x.on(context) rebinds it", op, index);
+  snprintf(message, sizeof message,
+           "%.64s: operand %d belongs to another context; x.on(context) rebinds it", op, index);
   raise_code(DLCORE_INVALID_ARGUMENT, message);
 }
 
@@ -55,11 +61,12 @@ static int number_word(PyObject *value, int32_t *kind, int64_t *word) {
     *word = index ? PyLong_AsLongLong(index) : -1;
     Py_XDECREF(index);
     return *word == -1 && PyErr_Occurred() ? -1 : 1;
-  } else if (Py_TYPE(value)->tp_as_number && Py_TYPE(value)->tp_as_number->nb_float && !is_tensor(value) &&
-             !PyObject_CheckBuffer(value)) {
+  } else if (Py_TYPE(value)->tp_as_number && Py_TYPE(value)->tp_as_number->nb_float &&
+             !is_tensor(value) && !PyObject_CheckBuffer(value)) {
     real = PyFloat_AsDouble(value);
     if (real == -1 && PyErr_Occurred()) return -1;
-  } else if (PyObject_HasAttrString(value, "dtype") && PyObject_HasAttrString(value, "item") && !is_tensor(value) &&
+  } else if (PyObject_HasAttrString(value, "dtype") && PyObject_HasAttrString(value, "item") &&
+             !is_tensor(value) &&
              !PySequence_Check(value)) { /* a number of NumPy, which has the buffer protocol */
     PyObject *plain = PyObject_CallMethod(value, "item", NULL);
     int found = plain ? number_word(plain, kind, word) : -1;
@@ -96,14 +103,16 @@ static void end_operands(Operands *operands) {
 
 /* Finds the context first, so that scalars in front of tensors are made on it. Without a tensor it is `fallback`, or if
  * that is NULL the current one. */
-static int begin_operands(Operands *operands, const char *op, PyObject *const *given, int n, PyObject *fallback) {
+static int begin_operands(Operands *operands, const char *op, PyObject *const *given, int n,
+                          PyObject *fallback) {
   dlcore_context *ctx;
   int i;
   operands->op = op;
   operands->context = NULL;
   operands->n = 0;
   if (n > DLCORE_MAX_OP_INPUTS) {
-    PyErr_Format(PyExc_ValueError, "%s: it has %d operands, expected at most %d", op, n, (int)DLCORE_MAX_OP_INPUTS);
+    PyErr_Format(PyExc_ValueError, "%s: it has %d operands, expected at most %d", op, n,
+                 (int)DLCORE_MAX_OP_INPUTS);
     return 0;
   }
   for (i = 0; i < n && !operands->context; ++i)
@@ -137,7 +146,8 @@ static int begin_operands(Operands *operands, const char *op, PyObject *const *g
     } else {
       const int found = number_word(object, &kind, &word);
       if (found == 0)
-        PyErr_Format(PyExc_TypeError, "%s: expected a Tensor or a number, found %s", op, Py_TYPE(object)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s: expected a Tensor or a number, found %s", op,
+                     Py_TYPE(object)->tp_name);
       if (found <= 0) break;
       if (!(operands->tensors[i] = weak_scalar(ctx, kind, word))) {
         raise_from(ctx, DLCORE_UNKNOWN);
@@ -164,14 +174,15 @@ static int weight(const Operands *operands, int elementwise, int is_view, int si
     if (n > work) work = n;
     if (n < least) least = n;
   }
-  if (elementwise && least > 1 && least < work && work < kLongElementwise) work *= least; /* broadcast, at worst */
+  if (elementwise && least > 1 && least < work && work < kLongElementwise)
+    work *= least; /* broadcast, at worst */
   if (work >= (elementwise ? kLongElementwise : kLongOther)) return 2;
   return work >= (elementwise ? kElementwiseWork : kOtherWork);
 }
 
 /* Runs it; writes n_outputs new references of the engine's. */
-static int32_t run_op(const Operands *operands, int32_t number, const int64_t *words, int64_t n_words,
-                      dlcore_tensor **outputs, int n_outputs, int heavy) {
+static int32_t run_op(const Operands *operands, int32_t number, const int64_t *words,
+                      int64_t n_words, dlcore_tensor **outputs, int n_outputs, int heavy) {
   dlcore_context *ctx = context_pointer(operands->context);
   dlcore_tensor *const *in = operands->tensors;
   Flight flight;
@@ -185,8 +196,9 @@ static int32_t run_op(const Operands *operands, int32_t number, const int64_t *w
   } else {
     outputs[0] = operands->n == 1   ? dlcore_op_call1(ctx, number, in[0], words, n_words)
                  : operands->n == 2 ? dlcore_op_call2(ctx, number, in[0], in[1], words, n_words)
-                 : operands->n == 3 ? dlcore_op_call3(ctx, number, in[0], in[1], in[2], words, n_words)
-                                    : dlcore_op_call0(ctx, number, words, n_words);
+                 : operands->n == 3
+                     ? dlcore_op_call3(ctx, number, in[0], in[1], in[2], words, n_words)
+                     : dlcore_op_call0(ctx, number, words, n_words);
     if (!outputs[0]) code = DLCORE_UNKNOWN;
   }
   if (heavy) {
@@ -212,8 +224,8 @@ static PyObject *outputs_of(dlcore_tensor **outputs, int n, PyObject *context) {
   return tuple;
 }
 
-static PyObject *finish_op(Operands *operands, int32_t number, const int64_t *words, int64_t n_words, int n_outputs,
-                           int heavy) {
+static PyObject *finish_op(Operands *operands, int32_t number, const int64_t *words,
+                           int64_t n_words, int n_outputs, int heavy) {
   dlcore_tensor *outputs[DLCORE_MAX_OP_OUTPUTS] = {NULL};
   PyObject *result = NULL;
   if (!run_op(operands, number, words, n_words, outputs, n_outputs, heavy))
@@ -223,7 +235,8 @@ static PyObject *finish_op(Operands *operands, int32_t number, const int64_t *wo
 }
 
 /* A generated function, or with `self` a method. */
-static PyObject *call_op(const Op *op, PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+static PyObject *call_op(const Op *op, PyObject *self, PyObject *const *args, Py_ssize_t n,
+                         PyObject *keywords) {
   const Signature *signature = &op->signature;
   PyObject *given[kMaxParameters], *const *inputs = given, *list = NULL;
   Operands operands;
@@ -235,7 +248,8 @@ static PyObject *call_op(const Op *op, PyObject *self, PyObject *const *args, Py
   if (signature->n_attributes && !pack(&words, signature, given)) return NULL;
   if (op->variadic) {
     Py_ssize_t i, more;
-    list = PySequence_Tuple(given[count - 1]); /* of our own: others may change theirs while the call runs */
+    list = PySequence_Tuple(
+        given[count - 1]); /* of our own: others may change theirs while the call runs */
     if (!list) {
       name_argument(signature->name, signature->parameters[count - 1].name);
       return NULL;
@@ -247,8 +261,8 @@ static PyObject *call_op(const Op *op, PyObject *self, PyObject *const *args, Py
     inputs = all;
     count += (int)(more < DLCORE_MAX_OP_INPUTS ? more : DLCORE_MAX_OP_INPUTS) - 1;
     if (more > DLCORE_MAX_OP_INPUTS) {
-      PyErr_Format(PyExc_ValueError, "%s: %zd tensors were given, expected at most %d", signature->name, more,
-                   (int)DLCORE_MAX_OP_INPUTS);
+      PyErr_Format(PyExc_ValueError, "%s: %zd tensors were given, expected at most %d",
+                   signature->name, more, (int)DLCORE_MAX_OP_INPUTS);
       Py_DECREF(list);
       return NULL;
     }

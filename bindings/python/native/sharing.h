@@ -63,18 +63,21 @@ static char *format_of(int32_t dtype) {
 }
 
 static int tensor_bf_getbuffer(PyObject *self, Py_buffer *view, int flags) {
-  const int in_order = (flags & PyBUF_STRIDES) != PyBUF_STRIDES || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
+  const int in_order = (flags & PyBUF_STRIDES) != PyBUF_STRIDES ||
+                       (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS;
   dlcore_tensor_description d;
   Exported *exported = NULL;
   int i;
   view->obj = NULL;
   if (!describe(self, &d)) return -1;
   if ((flags & PyBUF_WRITABLE) || !format_of(d.dtype)) {
-    PyErr_Format(PyExc_BufferError, (flags & PyBUF_WRITABLE) ? "a Tensor never changes: its buffer is read-only"
-                                                             : "buffers have no format for bf16; convert with astype");
+    PyErr_Format(PyExc_BufferError, (flags & PyBUF_WRITABLE)
+                                        ? "a Tensor never changes: its buffer is read-only"
+                                        : "buffers have no format for bf16; convert with astype");
     return -1;
   }
-  if (!in_order && !d.is_contiguous && (flags & (PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES)) {
+  if (!in_order && !d.is_contiguous &&
+      (flags & (PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES)) {
     PyErr_SetString(PyExc_BufferError, "the elements of the tensor do not lie in that order");
     return -1;
   }
@@ -91,7 +94,8 @@ static int tensor_bf_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   for (i = 0; i < d.rank; ++i) {
     const SharedTensor *shared = &exported->managed->tensor;
     exported->shape[i] = (Py_ssize_t)shared->shape[i];
-    if (shared->strides) exported->strides[i] = (Py_ssize_t)(shared->strides[i] * (shared->bits / 8 * shared->lanes));
+    if (shared->strides)
+      exported->strides[i] = (Py_ssize_t)(shared->strides[i] * (shared->bits / 8 * shared->lanes));
   }
   view->itemsize = (Py_ssize_t)dlcore_dtype_size(d.dtype);
   if (!exported->managed->tensor.strides) { /* row-major */
@@ -146,7 +150,8 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args) {
   void *managed;
   (void)module;
   if (!PyArg_ParseTuple(args, "Opp:to_dlpack", &tensor, &versioned, &copy)) return NULL;
-  managed = export(tensor, (uint64_t)((copy ? DLCORE_DLPACK_COPY : 0) | (versioned ? 0 : DLCORE_DLPACK_UNVERSIONED)));
+  managed = export(tensor, (uint64_t)((copy ? DLCORE_DLPACK_COPY : 0) |
+                                      (versioned ? 0 : DLCORE_DLPACK_UNVERSIONED)));
   return managed ? PyCapsule_New(managed, versioned ? VERSIONED : UNVERSIONED, drop_capsule) : NULL;
 }
 
@@ -159,7 +164,8 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args) {
   void *managed;
   Flight flight;
   (void)module;
-  if (!PyArg_ParseTuple(args, "OO!p:from_dlpack", &context, &PyCapsule_Type, &capsule, &borrow)) return NULL;
+  if (!PyArg_ParseTuple(args, "OO!p:from_dlpack", &context, &PyCapsule_Type, &capsule, &borrow))
+    return NULL;
   versioned = PyCapsule_IsValid(capsule, VERSIONED);
   managed = PyCapsule_GetPointer(capsule, versioned ? VERSIONED : UNVERSIONED);
   ctx = managed ? need_context(context) : NULL;
@@ -167,7 +173,8 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args) {
   ++((Handle *)context)->uses;
   take_off(&flight, context, 1);
   made = dlcore_tensor_from_dlpack(ctx, (uint64_t)(uintptr_t)managed,
-                                   (uint64_t)((borrow ? DLCORE_DLPACK_BORROW : 0) | (versioned ? 0 : DLCORE_DLPACK_UNVERSIONED)));
+                                   (uint64_t)((borrow ? DLCORE_DLPACK_BORROW : 0) |
+                                              (versioned ? 0 : DLCORE_DLPACK_UNVERSIONED)));
   land(&flight);
   leave((Handle *)context);
   if (!made) {

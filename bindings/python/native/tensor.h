@@ -33,13 +33,14 @@ static PyObject *binary_slowly(PyObject *a, PyObject *b, int32_t number, const c
     end_operands(&operands);
   }
   if (!begin_operands(&operands, name, given, 2, NULL)) return NULL;
-  return finish_op(&operands, number, NULL, 0, 1, weight(&operands, strcmp(name, "matmul") != 0, 0, 0));
+  return finish_op(&operands, number, NULL, 0, 1,
+                   weight(&operands, strcmp(name, "matmul") != 0, 0, 0));
 }
 
 static inline PyObject *binary(PyObject *a, PyObject *b, int32_t number, const char *name) {
   Handle *x = (Handle *)a, *y = (Handle *)b;
-  if (Py_TYPE(a) == tensor_type && Py_TYPE(b) == tensor_type && x->context == y->context && x->swig.ptr &&
-      y->swig.ptr && count_of(x) < kOtherWork && count_of(y) == count_of(x)) {
+  if (Py_TYPE(a) == tensor_type && Py_TYPE(b) == tensor_type && x->context == y->context &&
+      x->swig.ptr && y->swig.ptr && count_of(x) < kOtherWork && count_of(y) == count_of(x)) {
     PyObject *context = x->context;
     dlcore_context *ctx = ((Handle *)context)->swig.ptr;
     dlcore_tensor *made;
@@ -113,10 +114,13 @@ static Py_hash_t tensor_tp_hash(PyObject *self) { return _Py_HashPointer(self); 
 static PyObject *call_hook(const char *name, PyObject *self, PyObject *argument) {
   PyObject *hook = tensor_hooks ? PyDict_GetItemString(tensor_hooks, name) : NULL;
   if (!hook) return PyErr_Format(PyExc_RuntimeError, "the package dlcore is not imported");
-  return argument ? PyObject_CallFunctionObjArgs(hook, self, argument, NULL) : PyObject_CallOneArg(hook, self);
+  return argument ? PyObject_CallFunctionObjArgs(hook, self, argument, NULL)
+                  : PyObject_CallOneArg(hook, self);
 }
 
-static PyObject *tensor_mp_subscript(PyObject *self, PyObject *index) { return call_hook("getitem", self, index); }
+static PyObject *tensor_mp_subscript(PyObject *self, PyObject *index) {
+  return call_hook("getitem", self, index);
+}
 static PyObject *tensor_tp_repr(PyObject *self) { return call_hook("repr", self, NULL); }
 static PyObject *tensor_tp_iter(PyObject *self) { return call_hook("iter", self, NULL); }
 static PyObject *tensor_nb_float(PyObject *self) { return call_hook("float", self, NULL); }
@@ -134,7 +138,8 @@ static int tensor_mp_ass_subscript(PyObject *self, PyObject *index, PyObject *va
   (void)self;
   (void)index;
   (void)value;
-  PyErr_SetString(PyExc_TypeError, "a Tensor never changes; make another one, as with dl.where(mask, a, b)");
+  PyErr_SetString(PyExc_TypeError,
+                  "a Tensor never changes; make another one, as with dl.where(mask, a, b)");
   return -1;
 }
 
@@ -179,7 +184,19 @@ static PyObject *tuple_of(const int64_t *values, int n) {
   return tuple;
 }
 
-enum { kIsShape, kIsStrides, kIsRank, kIsCount, kIsBytes, kIsDtype, kIsDevice, kIsWeak, kIsContiguous, kNeedsGrad, kIsSymbolic };
+enum {
+  kIsShape,
+  kIsStrides,
+  kIsRank,
+  kIsCount,
+  kIsBytes,
+  kIsDtype,
+  kIsDevice,
+  kIsWeak,
+  kIsContiguous,
+  kNeedsGrad,
+  kIsSymbolic
+};
 
 static PyObject *tensor_property(PyObject *self, void *which) {
   dlcore_tensor_description d;
@@ -210,19 +227,23 @@ static PyObject *tensor_property(PyObject *self, void *which) {
   }
 }
 
-#define PROPERTY(NAME, WHICH, DOC) {NAME, tensor_property, NULL, DOC, (void *)(intptr_t)WHICH}
+#define PROPERTY(NAME, WHICH, DOC) \
+  { NAME, tensor_property, NULL, DOC, (void *)(intptr_t)WHICH }
 static PyGetSetDef tensor_properties[] = {
     PROPERTY("shape", kIsShape, "its dimensions; a symbolic one is -1"),
     PROPERTY("strides", kIsStrides, "steps in elements, one for each axis"),
     PROPERTY("ndim", kIsRank, "number of axes"),
     PROPERTY("size", kIsCount, "number of elements; -1 when symbolic"),
     PROPERTY("nbytes", kIsBytes, "bytes of all elements"),
-    PROPERTY("dtype", kIsDtype, "name of the dtype: bool, u8, i8, i16, i32, i64, f16, bf16, f32 or f64"),
+    PROPERTY("dtype", kIsDtype,
+             "name of the dtype: bool, u8, i8, i16, i32, i64, f16, bf16, f32 or f64"),
     PROPERTY("device", kIsDevice, "name of the device it lies on"),
     PROPERTY("is_weak", kIsWeak, "whether it takes the dtype of the operand it meets"),
-    PROPERTY("is_contiguous", kIsContiguous, "whether its elements lie in row-major order without gaps"),
+    PROPERTY("is_contiguous", kIsContiguous,
+             "whether its elements lie in row-major order without gaps"),
     PROPERTY("requires_grad", kNeedsGrad, "whether it has history, or is watched"),
-    PROPERTY("is_symbolic", kIsSymbolic, "whether it is a value of a graph being captured, without elements"),
+    PROPERTY("is_symbolic", kIsSymbolic,
+             "whether it is a value of a graph being captured, without elements"),
     {NULL, NULL, NULL, NULL, NULL}};
 #undef PROPERTY
 
@@ -230,7 +251,8 @@ static Py_ssize_t tensor_mp_length(PyObject *self) {
   dlcore_tensor_description d;
   if (!describe(self, &d)) return -1;
   if (d.rank > 0 && d.shape[0] >= 0) return (Py_ssize_t)d.shape[0];
-  PyErr_SetString(PyExc_TypeError, d.rank ? "len() of a symbolic size" : "len() of a tensor of rank 0");
+  PyErr_SetString(PyExc_TypeError,
+                  d.rank ? "len() of a symbolic size" : "len() of a tensor of rank 0");
   return -1;
 }
 

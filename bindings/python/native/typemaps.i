@@ -87,6 +87,8 @@ static PyObject *result_handle(void *handle, HandleKind *kind, PyObject *first) 
 %feature("python:tp_basicsize") TYPE "sizeof(Handle)";
 %feature("python:tp_dealloc") TYPE #DEALLOC;
 %feature("python:tp_repr") TYPE #REPR;
+%feature("python:tp_richcompare") TYPE "handle_compare";
+%feature("python:tp_hash") TYPE "handle_hash";
 %feature("python:tp_init") TYPE "0";
 %feature("python:tp_dictoffset") TYPE "0";
 %feature("python:tp_weaklistoffset") TYPE "offsetof(Handle, weak)";
@@ -350,8 +352,6 @@ static PyObject *result_handle(void *handle, HandleKind *kind, PyObject *first) 
 %slot(mp_subscript)
 %slot(mp_ass_subscript)
 %slot(mp_length)
-%slot(tp_richcompare)
-%slot(tp_hash)
 %slot(tp_iter)
 %slot(bf_getbuffer)
 %slot(bf_releasebuffer)

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lifetimes: what is made is given back once, and what has been given back is refused."""
 
+import copy
 import gc
 import math
+import pickle
 import sys
 import threading
 import weakref
@@ -151,6 +153,29 @@ class Ownership(Case):
             self.assertIs(reference(), made)
             del made
             self.assertIsNone(reference())
+
+    def test_same_things(self):
+        layer = nn.Linear(2, 2)
+        one, two = layer.parameters()[0], layer.parameters()[0]
+        self.assertTrue(one == two and hash(one) == hash(two) and one != layer.parameters()[1] and one != layer)
+        kept = {one: 1}
+        one.release()
+        self.assertEqual(kept[one], 1)
+        self.assertNotEqual(one, two)
+        self.assertEqual(self.engine, dl.Engine.adopt(self.engine.address))
+        with self.assertRaises(TypeError):
+            one < two
+
+    def test_what_cannot_be_pickled_says_so(self):
+        for made in self.handles():
+            with self.subTest(type(made).__name__):
+                if isinstance(made, (dl.Tensor, nn.Module, dl.Variable, dl.Graph)):
+                    self.assertFalse(pickle.loads(pickle.dumps(made)).released)
+                else:
+                    with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+                        pickle.dumps(made)
+                    with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+                        copy.copy(made)
 
     def test_types_are_not_called(self):
         for kind in (dl.Tensor, raw.dlcore_module, raw.dlcore_graph):
