@@ -8,9 +8,9 @@ import (
 	"dlcore/internal/raw"
 )
 
-// Checkpoint is the whole state of a training in one file: models, optimizers, loaders and variables
-// under names, texts, and the generator of the context. A program that makes the same objects, loads
-// the file and goes on has every bit of the one that saved it.
+// Checkpoint is the whole state of a training in one file: models, optimizers, schedules, loaders and
+// variables under names, texts, and the generator of the context. A program that makes the same
+// objects, loads the file and goes on has every bit of the one that saved it.
 type Checkpoint struct{ object[raw.Checkpoint] }
 
 // NewCheckpoint makes one to which nothing but the generator belongs yet.
@@ -36,6 +36,12 @@ func (c *Checkpoint) AddModule(name string, m *Module) *Checkpoint {
 // AddOptimizer makes an optimizer belong to the checkpoint, which is returned.
 func (c *Checkpoint) AddOptimizer(name string, o *Optimizer) *Checkpoint {
 	return add(c, "optimizer", name, part(o, (*Optimizer).self), raw.CheckpointAddOptimizer)
+}
+
+// AddSchedule makes a schedule belong to the checkpoint, which is returned. The learning rates are the
+// optimizer's.
+func (c *Checkpoint) AddSchedule(name string, s *Schedule) *Checkpoint {
+	return add(c, "schedule", name, &s.object, raw.CheckpointAddSchedule)
 }
 
 // AddLoader makes a loader belong to the checkpoint, which is returned.

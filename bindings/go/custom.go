@@ -43,7 +43,7 @@ func (dl *Context) HasKernel(op Op, dtype DType) bool {
 	return f.ok() && raw.OpHasKernel(f.ctx, int32(op), int32(dtype)) == 1
 }
 
-// CatalogueJSON describes all ops, layers and optimizers.
+// CatalogueJSON describes all ops, layers, optimizers and schedules.
 func CatalogueJSON() string { return raw.CatalogueJson(nil).String() }
 
 // CustomOp is an op written in Go. Its functions run on the calling goroutine, with a context for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dlcore is a deep-learning engine: tensors, derivatives, layers, optimizers, data, graphs.
+// Package dlcore is a deep-learning engine: tensors, derivatives, layers, optimizers, schedules, data, graphs.
 //
 //	dl, err := dlcore.Open("cpu", dlcore.Seed(42))
 //	if err != nil {

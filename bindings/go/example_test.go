@@ -68,6 +68,23 @@ func ExampleLoader_All() {
 	// Output: true <nil>
 }
 
+// A schedule sets the learning rate at each of its steps.
+func ExampleSchedule() {
+	dl := open()
+	defer dl.Close()
+	model := nn.NewLinear(dl, 4, 2)
+	sgd := optim.NewSGD(dl, model.Parameters(), optim.LR(0.1))
+	rates := optim.NewStepLR(sgd, 2, optim.Gamma(0.5))
+	for range 4 {
+		model.Call(dl.Full([]int{1, 4}, 1)).Sum().Backward()
+		sgd.Step()
+		rates.Step()
+	}
+	rate, err := sgd.LearningRate(0).Value().Float64()
+	fmt.Println(rate, err)
+	// Output: 0.025 <nil>
+}
+
 // A scope gives back what is made while it is the innermost one.
 func ExampleContext_Scope() {
 	dl := open()

@@ -8,7 +8,7 @@ import (
 	"dlcore/internal/raw"
 )
 
-// family is what was asked of a module or an optimizer: the same each time, and closed with it.
+// family is what was asked of a module, an optimizer or a schedule: the same each time, and closed with it.
 type family struct {
 	mu        sync.Mutex
 	variables map[raw.Variable]*Variable

@@ -416,7 +416,9 @@ func (v CountIncludePad) avgPool2dOptions(o *avgPool2dOptions) {
 }
 
 // GeluOption is an option of Gelu.
-type GeluOption interface{ geluOptions(o *geluOptions) }
+type GeluOption interface {
+	geluOptions(o *geluOptions)
+}
 
 type geluOptions struct {
 	approximate string
@@ -431,7 +433,9 @@ func newGeluOptions(options []GeluOption) *geluOptions {
 }
 
 // ClipOption is an option of Clip.
-type ClipOption interface{ clipOptions(o *clipOptions) }
+type ClipOption interface {
+	clipOptions(o *clipOptions)
+}
 
 type clipOptions struct {
 	min *float64
@@ -447,7 +451,9 @@ func newClipOptions(options []ClipOption) *clipOptions {
 }
 
 // LeakyReluOption is an option of LeakyRelu.
-type LeakyReluOption interface{ leakyReluOptions(o *leakyReluOptions) }
+type LeakyReluOption interface {
+	leakyReluOptions(o *leakyReluOptions)
+}
 
 type leakyReluOptions struct {
 	negativeSlope float64
@@ -462,7 +468,9 @@ func newLeakyReluOptions(options []LeakyReluOption) *leakyReluOptions {
 }
 
 // SumOption is an option of Sum.
-type SumOption interface{ sumOptions(o *sumOptions) }
+type SumOption interface {
+	sumOptions(o *sumOptions)
+}
 
 type sumOptions struct {
 	axes     []int
@@ -478,7 +486,9 @@ func newSumOptions(options []SumOption) *sumOptions {
 }
 
 // MeanOption is an option of Mean.
-type MeanOption interface{ meanOptions(o *meanOptions) }
+type MeanOption interface {
+	meanOptions(o *meanOptions)
+}
 
 type meanOptions struct {
 	axes     []int
@@ -494,7 +504,9 @@ func newMeanOptions(options []MeanOption) *meanOptions {
 }
 
 // ProdOption is an option of Prod.
-type ProdOption interface{ prodOptions(o *prodOptions) }
+type ProdOption interface {
+	prodOptions(o *prodOptions)
+}
 
 type prodOptions struct {
 	axes     []int
@@ -510,7 +522,9 @@ func newProdOptions(options []ProdOption) *prodOptions {
 }
 
 // MaxOption is an option of Max.
-type MaxOption interface{ maxOptions(o *maxOptions) }
+type MaxOption interface {
+	maxOptions(o *maxOptions)
+}
 
 type maxOptions struct {
 	axes     []int
@@ -526,7 +540,9 @@ func newMaxOptions(options []MaxOption) *maxOptions {
 }
 
 // MinOption is an option of Min.
-type MinOption interface{ minOptions(o *minOptions) }
+type MinOption interface {
+	minOptions(o *minOptions)
+}
 
 type minOptions struct {
 	axes     []int
@@ -542,7 +558,9 @@ func newMinOptions(options []MinOption) *minOptions {
 }
 
 // AllOption is an option of All.
-type AllOption interface{ allOptions(o *allOptions) }
+type AllOption interface {
+	allOptions(o *allOptions)
+}
 
 type allOptions struct {
 	axes     []int
@@ -558,7 +576,9 @@ func newAllOptions(options []AllOption) *allOptions {
 }
 
 // AnyOption is an option of Any.
-type AnyOption interface{ anyOptions(o *anyOptions) }
+type AnyOption interface {
+	anyOptions(o *anyOptions)
+}
 
 type anyOptions struct {
 	axes     []int
@@ -574,7 +594,9 @@ func newAnyOptions(options []AnyOption) *anyOptions {
 }
 
 // ArgmaxOption is an option of Argmax.
-type ArgmaxOption interface{ argmaxOptions(o *argmaxOptions) }
+type ArgmaxOption interface {
+	argmaxOptions(o *argmaxOptions)
+}
 
 type argmaxOptions struct {
 	axis     *int
@@ -590,7 +612,9 @@ func newArgmaxOptions(options []ArgmaxOption) *argmaxOptions {
 }
 
 // ArgminOption is an option of Argmin.
-type ArgminOption interface{ argminOptions(o *argminOptions) }
+type ArgminOption interface {
+	argminOptions(o *argminOptions)
+}
 
 type argminOptions struct {
 	axis     *int
@@ -606,7 +630,9 @@ func newArgminOptions(options []ArgminOption) *argminOptions {
 }
 
 // LogsumexpOption is an option of Logsumexp.
-type LogsumexpOption interface{ logsumexpOptions(o *logsumexpOptions) }
+type LogsumexpOption interface {
+	logsumexpOptions(o *logsumexpOptions)
+}
 
 type logsumexpOptions struct {
 	axes     []int
@@ -622,7 +648,9 @@ func newLogsumexpOptions(options []LogsumexpOption) *logsumexpOptions {
 }
 
 // LayerNormOption is an option of LayerNorm.
-type LayerNormOption interface{ layerNormOptions(o *layerNormOptions) }
+type LayerNormOption interface {
+	layerNormOptions(o *layerNormOptions)
+}
 
 type layerNormOptions struct {
 	axis    int
@@ -638,7 +666,9 @@ func newLayerNormOptions(options []LayerNormOption) *layerNormOptions {
 }
 
 // BatchNormOption is an option of BatchNorm.
-type BatchNormOption interface{ batchNormOptions(o *batchNormOptions) }
+type BatchNormOption interface {
+	batchNormOptions(o *batchNormOptions)
+}
 
 type batchNormOptions struct {
 	training bool
@@ -654,7 +684,9 @@ func newBatchNormOptions(options []BatchNormOption) *batchNormOptions {
 }
 
 // CrossEntropyOption is an option of CrossEntropy.
-type CrossEntropyOption interface{ crossEntropyOptions(o *crossEntropyOptions) }
+type CrossEntropyOption interface {
+	crossEntropyOptions(o *crossEntropyOptions)
+}
 
 type crossEntropyOptions struct {
 	reduction      string
@@ -671,7 +703,9 @@ func newCrossEntropyOptions(options []CrossEntropyOption) *crossEntropyOptions {
 }
 
 // MseLossOption is an option of MseLoss.
-type MseLossOption interface{ mseLossOptions(o *mseLossOptions) }
+type MseLossOption interface {
+	mseLossOptions(o *mseLossOptions)
+}
 
 type mseLossOptions struct {
 	reduction string
@@ -686,7 +720,9 @@ func newMseLossOptions(options []MseLossOption) *mseLossOptions {
 }
 
 // MatmulOption is an option of Matmul.
-type MatmulOption interface{ matmulOptions(o *matmulOptions) }
+type MatmulOption interface {
+	matmulOptions(o *matmulOptions)
+}
 
 type matmulOptions struct {
 	transposeA bool
@@ -702,7 +738,9 @@ func newMatmulOptions(options []MatmulOption) *matmulOptions {
 }
 
 // Conv2dOption is an option of Conv2d.
-type Conv2dOption interface{ conv2dOptions(o *conv2dOptions) }
+type Conv2dOption interface {
+	conv2dOptions(o *conv2dOptions)
+}
 
 type conv2dOptions struct {
 	stride   []int
@@ -721,7 +759,9 @@ func newConv2dOptions(options []Conv2dOption) *conv2dOptions {
 }
 
 // SliceOption is an option of Slice.
-type SliceOption interface{ sliceOptions(o *sliceOptions) }
+type SliceOption interface {
+	sliceOptions(o *sliceOptions)
+}
 
 type sliceOptions struct {
 	axes  []int
@@ -737,7 +777,9 @@ func newSliceOptions(options []SliceOption) *sliceOptions {
 }
 
 // SqueezeOption is an option of Squeeze.
-type SqueezeOption interface{ squeezeOptions(o *squeezeOptions) }
+type SqueezeOption interface {
+	squeezeOptions(o *squeezeOptions)
+}
 
 type squeezeOptions struct {
 	axes []int
@@ -752,7 +794,9 @@ func newSqueezeOptions(options []SqueezeOption) *squeezeOptions {
 }
 
 // PadOption is an option of Pad.
-type PadOption interface{ padOptions(o *padOptions) }
+type PadOption interface {
+	padOptions(o *padOptions)
+}
 
 type padOptions struct {
 	value float64
@@ -767,7 +811,9 @@ func newPadOptions(options []PadOption) *padOptions {
 }
 
 // OneHotOption is an option of OneHot.
-type OneHotOption interface{ oneHotOptions(o *oneHotOptions) }
+type OneHotOption interface {
+	oneHotOptions(o *oneHotOptions)
+}
 
 type oneHotOptions struct {
 	dtype DType
@@ -782,7 +828,9 @@ func newOneHotOptions(options []OneHotOption) *oneHotOptions {
 }
 
 // EmbeddingOption is an option of Embedding.
-type EmbeddingOption interface{ embeddingOptions(o *embeddingOptions) }
+type EmbeddingOption interface {
+	embeddingOptions(o *embeddingOptions)
+}
 
 type embeddingOptions struct {
 	paddingIdx *int
@@ -797,7 +845,9 @@ func newEmbeddingOptions(options []EmbeddingOption) *embeddingOptions {
 }
 
 // FullOption is an option of Full.
-type FullOption interface{ fullOptions(o *fullOptions) }
+type FullOption interface {
+	fullOptions(o *fullOptions)
+}
 
 type fullOptions struct {
 	dtype DType
@@ -812,7 +862,9 @@ func newFullOptions(options []FullOption) *fullOptions {
 }
 
 // ArangeOption is an option of Arange.
-type ArangeOption interface{ arangeOptions(o *arangeOptions) }
+type ArangeOption interface {
+	arangeOptions(o *arangeOptions)
+}
 
 type arangeOptions struct {
 	dtype DType
@@ -827,7 +879,9 @@ func newArangeOptions(options []ArangeOption) *arangeOptions {
 }
 
 // EyeOption is an option of Eye.
-type EyeOption interface{ eyeOptions(o *eyeOptions) }
+type EyeOption interface {
+	eyeOptions(o *eyeOptions)
+}
 
 type eyeOptions struct {
 	m     *int
@@ -843,7 +897,9 @@ func newEyeOptions(options []EyeOption) *eyeOptions {
 }
 
 // RandomUniformOption is an option of RandomUniform.
-type RandomUniformOption interface{ randomUniformOptions(o *randomUniformOptions) }
+type RandomUniformOption interface {
+	randomUniformOptions(o *randomUniformOptions)
+}
 
 type randomUniformOptions struct {
 	low   float64
@@ -860,7 +916,9 @@ func newRandomUniformOptions(options []RandomUniformOption) *randomUniformOption
 }
 
 // RandomNormalOption is an option of RandomNormal.
-type RandomNormalOption interface{ randomNormalOptions(o *randomNormalOptions) }
+type RandomNormalOption interface {
+	randomNormalOptions(o *randomNormalOptions)
+}
 
 type randomNormalOptions struct {
 	mean  float64
@@ -877,7 +935,9 @@ func newRandomNormalOptions(options []RandomNormalOption) *randomNormalOptions {
 }
 
 // MaxPool2dOption is an option of MaxPool2d.
-type MaxPool2dOption interface{ maxPool2dOptions(o *maxPool2dOptions) }
+type MaxPool2dOption interface {
+	maxPool2dOptions(o *maxPool2dOptions)
+}
 
 type maxPool2dOptions struct {
 	stride   []int
@@ -896,7 +956,9 @@ func newMaxPool2dOptions(options []MaxPool2dOption) *maxPool2dOptions {
 }
 
 // AvgPool2dOption is an option of AvgPool2d.
-type AvgPool2dOption interface{ avgPool2dOptions(o *avgPool2dOptions) }
+type AvgPool2dOption interface {
+	avgPool2dOptions(o *avgPool2dOptions)
+}
 
 type avgPool2dOptions struct {
 	stride          []int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the generated part of the Go binding: the raw functions, and a method for each op, layer and optimizer."""
+"""Renders the generated part of the Go binding: the raw functions, and one for each op, layer, optimizer and schedule."""
 
 import re
 import textwrap
@@ -16,7 +16,10 @@ package range return select struct switch type var""".split()
 # The Go type of an attribute, as a parameter or as the underlying type of its option.
 TYPES = {"int": "int", "bool": "bool", "dtype": "DType", "float": "float64", "string": "string", "ints": "[]int",
          "dims": "[]int"}
-PACKAGES = {"op": "dlcore", "layer": "nn", "optimizer": "optim"}
+# Functions and options of each family. Families of one package share their options.
+FUNCTIONS = {"op": "ops", "layer": "nn/layers", "optimizer": "optim/optimizers", "schedule": "optim/schedules"}
+OPTIONS = {"ops_options": ("dlcore", ["op"]), "nn/layers_options": ("nn", ["layer"]),
+           "optim/options": ("optim", ["optimizer", "schedule"])}
 INITIALS = {"dtype": "DType", "lr": "LR"}
 
 
@@ -25,10 +28,10 @@ def generate(api, raw):
     entries = [entry for entry in catalogue.load(raw) if not entry.raw.get("hidden")]
     files = go_declarations.generate(api, f"{DIRECTORY}/internal/raw")
     files[f"{DIRECTORY}/codes_gen.go"] = render("codes.go.j2", **_codes(api))
-    for family, path in (("op", "ops"), ("layer", "nn/layers"), ("optimizer", "optim/optimizers")):
-        of = [entry for entry in entries if entry.family == family]
-        files[f"{DIRECTORY}/{path}_gen.go"] = _family(family, of)
-        files[f"{DIRECTORY}/{path}_options_gen.go"] = _options(family, of)
+    for family, path in FUNCTIONS.items():
+        files[f"{DIRECTORY}/{path}_gen.go"] = _family(family, [entry for entry in entries if entry.family == family])
+    for path, (package, families) in OPTIONS.items():
+        files[f"{DIRECTORY}/{path}_gen.go"] = _options(package, [entry for entry in entries if entry.family in families])
     files["tests/conformance/go/calls_gen.go"] = _calls([entry for entry in entries if entry.family == "op"])
     return files
 
@@ -71,7 +74,7 @@ def _constant(alias, name):
 
 def _is_option(entry, attr):
     """What has a default may be left out. A positional one of an op or a layer is still a parameter."""
-    if entry.family == "optimizer":
+    if entry.family in ("optimizer", "schedule"):
         return not attr.required
     return not attr.positional or attr.optional
 
@@ -99,12 +102,12 @@ def _option_names(entries):
     names = {}
     for name, by_key in kinds.items():
         for key, users in by_key.items():
-            plain = INITIALS.get(name, camel(name))
+            plain = "".join(INITIALS.get(part, camel(part)) for part in name.split("_"))
             names[key] = plain if len(by_key) == 1 else f"{_title(users[0])}{plain}"
     return names
 
 
-def _options(family, entries):
+def _options(package, entries):
     names = _option_names(entries)
     options = {}
     for entry in entries:
@@ -114,6 +117,7 @@ def _options(family, entries):
                 option["uses"].append({"entry": _title(entry), "doc": " ".join(attr.doc.split()),
                                        "default": _default_text(attr), "options": _options_type(entry),
                                        "assign": _assign(entry, attr)})
+    family = entries[0].family
     described = [{"name": name, "type": _type(family, option["attr"]), "uses": option["uses"],
                   "declared": not _is_dtype(family, option["attr"]),
                   "constants": [(f"{name}{camel(choice)}", f'{name} = "{choice}"') for choice in option["attr"].choices],
@@ -123,7 +127,7 @@ def _options(family, entries):
                      } for entry in entries if _has_options(entry)]
     for entry in with_options:
         entry["declared"] = [(field["name"], field["type"]) for field in entry["fields"]]
-    return render("options.go.j2", package=PACKAGES[family], options=described, entries=with_options,
+    return render("options.go.j2", package=package, options=described, entries=with_options,
                   imports=any(option["type"].startswith("dlcore.") for option in described))
 
 
@@ -260,7 +264,8 @@ def _family(family, entries):
             "outputs": len(entry.visible_outputs) if family == "op" else 1,
             "method": family == "op" and _is_method(entry),
             "brief": comment(f"{_title(entry)} is [Context.{_title(entry)}] on the context of the tensor.")})
-    template = {"op": "ops.go.j2", "layer": "layers.go.j2", "optimizer": "optimizers.go.j2"}[family]
+    template = {"op": "ops.go.j2", "layer": "layers.go.j2", "optimizer": "optimizers.go.j2",
+                "schedule": "schedules.go.j2"}[family]
     return render(template, entries=described, arguments=_arguments, method_arguments=_method_arguments, call=_call)
 
 
@@ -337,7 +342,7 @@ def _method_arguments(item):
 def _doc(entry):
     text = entry.doc.strip()
     name = _title(entry) if entry.family == "op" else f"New{entry.name}"
-    does = {"op": "", "layer": "makes the layer. ", "optimizer": "makes the optimizer. "}[entry.family]
+    does = "" if entry.family == "op" else f"makes the {entry.family}. "
     lines = [f"{name} {does}" + text if does else f"{name}: {text}"]
     docs = [(_name(item["name"]), item["doc"]) for item in entry.called_inputs]
     docs += [(_name(attr.name), attr.doc) for attr in entry.attrs if not _is_option(entry, attr)]

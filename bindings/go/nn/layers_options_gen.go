@@ -215,7 +215,9 @@ func (v Affine) batchNormOptions(o *batchNormOptions) {
 }
 
 // LinearOption is an option of Linear.
-type LinearOption interface{ linearOptions(o *linearOptions) }
+type LinearOption interface {
+	linearOptions(o *linearOptions)
+}
 
 type linearOptions struct {
 	bias bool
@@ -231,7 +233,9 @@ func newLinearOptions(options []LinearOption) *linearOptions {
 }
 
 // GELUOption is an option of GELU.
-type GELUOption interface{ geluOptions(o *geluOptions) }
+type GELUOption interface {
+	geluOptions(o *geluOptions)
+}
 
 type geluOptions struct {
 	approximate string
@@ -246,7 +250,9 @@ func newGELUOptions(options []GELUOption) *geluOptions {
 }
 
 // LeakyReLUOption is an option of LeakyReLU.
-type LeakyReLUOption interface{ leakyReLUOptions(o *leakyReLUOptions) }
+type LeakyReLUOption interface {
+	leakyReLUOptions(o *leakyReLUOptions)
+}
 
 type leakyReLUOptions struct {
 	negativeSlope float64
@@ -261,7 +267,9 @@ func newLeakyReLUOptions(options []LeakyReLUOption) *leakyReLUOptions {
 }
 
 // FlattenOption is an option of Flatten.
-type FlattenOption interface{ flattenOptions(o *flattenOptions) }
+type FlattenOption interface {
+	flattenOptions(o *flattenOptions)
+}
 
 type flattenOptions struct {
 	startAxis int
@@ -276,7 +284,9 @@ func newFlattenOptions(options []FlattenOption) *flattenOptions {
 }
 
 // LayerNormOption is an option of LayerNorm.
-type LayerNormOption interface{ layerNormOptions(o *layerNormOptions) }
+type LayerNormOption interface {
+	layerNormOptions(o *layerNormOptions)
+}
 
 type layerNormOptions struct {
 	epsilon float64
@@ -291,7 +301,9 @@ func newLayerNormOptions(options []LayerNormOption) *layerNormOptions {
 }
 
 // Conv2dOption is an option of Conv2d.
-type Conv2dOption interface{ conv2dOptions(o *conv2dOptions) }
+type Conv2dOption interface {
+	conv2dOptions(o *conv2dOptions)
+}
 
 type conv2dOptions struct {
 	stride   []int
@@ -312,7 +324,9 @@ func newConv2dOptions(options []Conv2dOption) *conv2dOptions {
 }
 
 // MaxPool2dOption is an option of MaxPool2d.
-type MaxPool2dOption interface{ maxPool2dOptions(o *maxPool2dOptions) }
+type MaxPool2dOption interface {
+	maxPool2dOptions(o *maxPool2dOptions)
+}
 
 type maxPool2dOptions struct {
 	stride   []int
@@ -331,7 +345,9 @@ func newMaxPool2dOptions(options []MaxPool2dOption) *maxPool2dOptions {
 }
 
 // AvgPool2dOption is an option of AvgPool2d.
-type AvgPool2dOption interface{ avgPool2dOptions(o *avgPool2dOptions) }
+type AvgPool2dOption interface {
+	avgPool2dOptions(o *avgPool2dOptions)
+}
 
 type avgPool2dOptions struct {
 	stride          []int
@@ -350,7 +366,9 @@ func newAvgPool2dOptions(options []AvgPool2dOption) *avgPool2dOptions {
 }
 
 // EmbeddingOption is an option of Embedding.
-type EmbeddingOption interface{ embeddingOptions(o *embeddingOptions) }
+type EmbeddingOption interface {
+	embeddingOptions(o *embeddingOptions)
+}
 
 type embeddingOptions struct {
 	paddingIdx *int
@@ -365,7 +383,9 @@ func newEmbeddingOptions(options []EmbeddingOption) *embeddingOptions {
 }
 
 // BatchNormOption is an option of BatchNorm.
-type BatchNormOption interface{ batchNormOptions(o *batchNormOptions) }
+type BatchNormOption interface {
+	batchNormOptions(o *batchNormOptions)
+}
 
 type batchNormOptions struct {
 	momentum float64

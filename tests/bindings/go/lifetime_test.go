@@ -22,6 +22,7 @@ type everything struct {
 	module     *dlcore.Module
 	snapshot   *dlcore.Module
 	optimizer  *dlcore.Optimizer
+	schedule   *dlcore.Schedule
 	loader     *dlcore.Loader
 	checkpoint *dlcore.Checkpoint
 	archive    *dlcore.Archive
@@ -35,6 +36,7 @@ func makeEverything(t testing.TB, dl *dlcore.Context) *everything {
 	e.variable = dlcore.NewVariable(dl, "v", e.tensor)
 	e.snapshot = e.module.Snapshot()
 	e.optimizer = optim.NewAdam(dl, e.module.Parameters())
+	e.schedule = optim.NewStepLR(e.optimizer, 2)
 	e.loader = points(dl, 10).Batch(4).Shuffle().Open()
 	e.checkpoint = dlcore.NewCheckpoint(dl).AddModule("model", e.module)
 	var file bytes.Buffer
@@ -52,7 +54,7 @@ func makeEverything(t testing.TB, dl *dlcore.Context) *everything {
 func (e *everything) closers() map[string]interface{ Close() } {
 	return map[string]interface{ Close() }{
 		"tensor": e.tensor, "variable": e.variable, "module": e.module, "snapshot": e.snapshot, "optimizer": e.optimizer,
-		"loader": e.loader, "checkpoint": e.checkpoint, "archive": e.archive, "graph": e.graph, "executable": e.executable,
+		"schedule": e.schedule, "loader": e.loader, "checkpoint": e.checkpoint, "archive": e.archive, "graph": e.graph, "executable": e.executable,
 	}
 }
 
@@ -65,6 +67,7 @@ func (e *everything) uses(dl *dlcore.Context) map[string]func() error {
 		"module":     func() error { e.module.Call(x); return dl.Err() },
 		"snapshot":   func() error { e.snapshot.Call(x); return dl.Err() },
 		"optimizer":  func() error { e.optimizer.ZeroGradients(); return dl.Err() },
+		"schedule":   func() error { e.schedule.Step(); return dl.Err() },
 		"loader":     func() error { e.loader.Next(); return dl.Err() },
 		"checkpoint": func() error { return e.checkpoint.Save(new(bytes.Buffer)) },
 		"archive":    func() error { e.archive.Tensor("x"); return dl.Err() },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pack lays out the attributes of ops, layers and optimizers as words; see dlcore/op.h.
+// Package pack lays out the attributes of ops, layers, optimizers and schedules as words; see dlcore/op.h.
 package pack
 
 import (
