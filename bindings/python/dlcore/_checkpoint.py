@@ -11,14 +11,16 @@ from . import _context
 from . import _dlcore as raw
 from ._module import Module, Source, Variable
 from ._optimizer import Optimizer
+from ._schedule import Schedule
 from ._types import Path
 from .data import Loader
 
-Part = Union[Module, Optimizer, Loader, Variable]
+Part = Union[Module, Optimizer, Schedule, Loader, Variable]
 
 
 class Checkpoint(raw.dlcore_checkpoint):
-    """What belongs to a training, each object under a name: models, optimizers, loaders, single variables. The
+    """What belongs to a training, each object under a name: models, optimizers, schedules, loaders, single
+    variables. The
     generator of the context belongs to it always.
 
         checkpoint = Checkpoint(model=model, adam=adam, data=loader)
@@ -36,12 +38,13 @@ class Checkpoint(raw.dlcore_checkpoint):
     def add(self, name: str, part: Part) -> None:
         """`name` holds no "/"."""
         adders = ((Module, raw.dlcore_checkpoint_add_module), (Optimizer, raw.dlcore_checkpoint_add_optimizer),
-                  (Loader, raw.dlcore_checkpoint_add_loader), (Variable, raw.dlcore_checkpoint_add_variable))
+                  (Schedule, raw.dlcore_checkpoint_add_schedule), (Loader, raw.dlcore_checkpoint_add_loader),
+                  (Variable, raw.dlcore_checkpoint_add_variable))
         for kind, adder in adders:
             if isinstance(part, kind):
                 adder(_context.serving(self), self, name, part)
                 return
-        raise TypeError(f"{name} is a {type(part).__name__}, expected a Module, Optimizer, Loader or Variable")
+        raise TypeError(f"{name} is a {type(part).__name__}, expected a Module, Optimizer, Schedule, Loader or Variable")
 
     def __setitem__(self, key: str, text: str) -> None:
         """A text that is saved with the rest."""

@@ -24,7 +24,7 @@ class Interface(Case):
         catalogue = json.loads(raw.dlcore_catalogue_json()[0])
         self.assertLessEqual({op["name"] for op in catalogue["ops"] if not op["hidden"]}, set(dir(dl)))
         self.assertLessEqual({layer["name"] for layer in catalogue["layers"]}, set(dir(nn)))
-        self.assertLessEqual({optimizer["name"] for optimizer in catalogue["optimizers"]}, set(dir(optim)))
+        self.assertLessEqual({item["name"] for item in catalogue["optimizers"] + catalogue["schedules"]}, set(dir(optim)))
 
     def test_documented(self):
         catalogue = json.loads(raw.dlcore_catalogue_json()[0])
@@ -38,7 +38,7 @@ class Interface(Case):
             self.assertEqual(set(inspect.signature(function).parameters), {*inputs, *(attr["name"] for attr in op["attrs"])})
             if method := getattr(dl.Tensor, op["name"], None):
                 self.assertTrue(inspect.getdoc(method), op["name"])
-        for item in [*catalogue["layers"], *catalogue["optimizers"]]:
+        for item in [*catalogue["layers"], *catalogue["optimizers"], *catalogue["schedules"]]:
             self.assertTrue(inspect.getdoc(getattr(nn, item["name"], None) or getattr(optim, item["name"])))
         public = [name for name in dir(dl) if not name.startswith("_")]
         undocumented = [name for name in public if (inspect.isroutine(getattr(dl, name)) or inspect.isclass(getattr(dl, name))) and not getattr(dl, name).__doc__]

@@ -77,7 +77,8 @@ class Ownership(Case):
     def handles(self):
         layer = nn.Linear(1, 1)
         graph, _ = dl.capture(lambda x: x * 2, "f32 [3]")
-        return [dl.tensor([1.0]), nn.ReLU(), layer.parameters()[0], optim.SGD(nn.Linear(1, 1).parameters()),
+        sgd = optim.SGD(nn.Linear(1, 1).parameters())
+        return [dl.tensor([1.0]), nn.ReLU(), layer.parameters()[0], sgd, optim.ExponentialLR(sgd, 0.9),
                 data.from_tensors(dl.tensor([[1.0]]), dl.tensor([0])).batch(1), graph, graph.compile(),
                 dl.Checkpoint(), self.engine.context(), dl.Engine(threads=1)]
 
@@ -106,7 +107,7 @@ class Ownership(Case):
         arguments = {"on": (self.context,), "assign": (dl.tensor(1.0),), "accumulate": (dl.tensor(1.0),), "save": ("x",),
                      "load": ("x",), "learning_rate_of": (0,), "seek": (0,), "variable": ("x",), "apply": ("cse",),
                      "run": ([], 1), "add": ("x", nn.ReLU()), "load_state": ({},), "load_plugin": ("x",), "manual_seed": (1,),
-                     "clip_gradients": (1.0,)}
+                     "clip_gradients": (1.0,), "base_rate_of": (0,)}
         for made in self.handles():
             made.release()
             for name in {name for name in dir(type(made)) if not name.startswith("_")} - {

@@ -39,6 +39,31 @@ class Training(Case):
         with self.assertRaisesRegex(TypeError, "rate"):
             optim.SGD([{"params": first.parameters(), "rate": 1.0}])
 
+    def test_schedules(self):
+        layer = nn.Linear(1, 1)
+        sgd = optim.SGD([{"params": layer.parameters()[:1], "lr": 1.0}, {"params": layer.parameters()[1:]}], lr=0.5)
+        schedule = optim.StepLR(sgd, 2, gamma=0.1)
+        found = []
+        for _ in range(5):
+            layer(dl.tensor([[1.0]])).sum().backward()
+            sgd.step()
+            found.append(round(sgd.learning_rate_of(sgd.groups - 2).value.item(), 12))
+            schedule.step()
+        self.assertEqual(found, [1.0, 1.0, 0.1, 0.1, 0.01])
+        self.assertEqual((schedule.kind, schedule.count.value.item(), schedule.base_rate_of(sgd.groups - 1).value.item()),
+                         ("StepLR", 5, 0.5))
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "state"
+            dl.Checkpoint(sgd=sgd, schedule=schedule).save(path)
+            other = optim.SGD([{"params": nn.Linear(1, 1).parameters()[:1]}, {"params": nn.Linear(1, 1).parameters()[1:]}], lr=0.5)
+            later = optim.StepLR(other, 2, gamma=0.1)
+            dl.Checkpoint(sgd=other, schedule=later).load(path)
+            self.assertEqual(later.count.value.item(), 5)
+        step = dl.compile(lambda x: (schedule.step(), x * 1)[1])
+        step(dl.tensor([1.0]))
+        self.assertEqual((schedule.count.value.item(), "graph" in step.explain()), (6, True))
+        self.refused(dl.InvalidArgument, "gamma", optim.ExponentialLR, sgd, float("nan"))
+
     def test_inference(self):
         layer = nn.Linear(2, 1)
         for mode in (dl.inference, dl.no_grad):

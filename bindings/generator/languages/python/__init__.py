@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renders the generated part of the Python binding: the SWIG interface of the raw layer, functions and methods of ops
-in C, modules with a class for each layer and optimizer, type stubs."""
+in C, modules with a class for each layer, optimizer and schedule, type stubs."""
 
 import re
 
@@ -15,7 +15,7 @@ DIRECTORY = "bindings/python"
 def generate(api, raw):
     """Path -> text."""
     entries = [entry for entry in catalogue.load(raw) if not entry.raw.get("hidden")]
-    of = {family: [entry for entry in entries if entry.family == family] for family in ("op", "layer", "optimizer")}
+    of = {family: [entry for entry in entries if entry.family == family] for family in ("op", "layer", "optimizer", "schedule")}
     raw_layer = interface.describe(api)
     return {
         f"{DIRECTORY}/generated/dlcore.i": _render("dlcore.i", **raw_layer),
@@ -24,12 +24,15 @@ def generate(api, raw):
         f"{DIRECTORY}/dlcore/_dlcore.pyi": _render("dlcore.pyi", entries=of["op"], stubs=stubs, **raw_layer),
         f"{DIRECTORY}/dlcore/_codes.py": _render("codes.py", codes=_codes(api)),
         f"{DIRECTORY}/dlcore/_ops.py": _render("ops.py", entries=of["op"]),
-        f"{DIRECTORY}/dlcore/_layers.py": _render("classes.py", family="layer", module="_module", base="Module",
-                                                  imports="Module", entries=of["layer"], modules=modules),
-        f"{DIRECTORY}/dlcore/_optimizers.py": _render(
-            "classes.py", family="optimizer", module="_optimizer", base="Optimizer", imports="Optimizer, Parameters",
-            entries=of["optimizer"], modules=modules),
+        f"{DIRECTORY}/dlcore/_layers.py": _classes(of, "layer", "Module", {"_module": "Module"}),
+        f"{DIRECTORY}/dlcore/_optimizers.py": _classes(of, "optimizer", "Optimizer", {"_optimizer": "Optimizer, Parameters"}),
+        f"{DIRECTORY}/dlcore/_schedules.py": _classes(
+            of, "schedule", "Schedule", {"_optimizer": "Optimizer", "_schedule": "Schedule"}),
     }
+
+
+def _classes(of, family, base, imports):
+    return _render("classes.py", family=family, base=base, imports=imports, entries=of[family], modules=modules)
 
 
 def _render(template, **values):

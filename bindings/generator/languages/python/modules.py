@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes written in Python: one for each layer and optimizer."""
+"""Classes written in Python: one for each layer, optimizer and schedule."""
 
 import ops
 
@@ -22,10 +22,9 @@ def docstring(entry):
 
 
 def body(entry):
-    if entry.family == "optimizer":
-        return ops.fill(f"        self._make({entry.number}, parameters, [", _words(entry), "])")
-    children = {"none": "()", "one": "(child,)", "list": "children"}[entry.children]
-    return ops.fill(f"        self._make({entry.number}, {children}, [", _words(entry), "])")
+    children = {"none": "()", "one": "(child,)", "list": "children"}
+    of = {"optimizer": "parameters", "schedule": "optimizer"}.get(entry.family) or children[entry.children]
+    return ops.fill(f"        self._make({entry.number}, {of}, [", _words(entry), "])")
 
 
 def packers(entry):

@@ -40,6 +40,8 @@ def parameters(entry):
         positional.append(Parameter("child", "Module", None))
     if entry.family == "optimizer":
         positional.append(Parameter("parameters", "Parameters", None))
+    if entry.family == "schedule":
+        positional.append(Parameter("optimizer", "Optimizer", None))
     for item in entry.called_inputs:
         kind = "Sequence[Operand]" if item["variadic"] else "Operand | None" if item["optional"] else "Operand"
         positional.append(Parameter(safe(item["name"]), kind, "None" if item["optional"] else None))
