@@ -11,6 +11,7 @@ import org.dlcore.*;
 import org.dlcore.nn.*;
 import org.dlcore.nn.Module; // java.lang has a Module, too
 import org.dlcore.optim.Adam;
+import org.dlcore.optim.WarmupCosine;
 
 public final class Guide {
   private Guide() {}
@@ -93,6 +94,18 @@ public final class Guide {
       }
     }
     return last;
+  }
+
+  static void schedules(Context dl, Module model, Loader data) {
+    var adam = new Adam(dl, model.parameters(), Adam.options().lr(1e-2));
+    var rates = new WarmupCosine(dl, adam, 5, data.batches(), WarmupCosine.options().etaMin(1e-5));
+    for (Batch b : data) {
+      dl.crossEntropy(model.call(b.x()), b.y()).backward();
+      adam.step();
+      rates.step(); // sets the rate of the next step
+    }
+    double rate = adam.learningRate().value().toDouble();
+    expect(Math.abs(rate - 1e-5) < 1e-12 && rates.count().value().toLong() == 20, "schedules");
   }
 
   static double accuracy(Context dl, Module model, Loader data) {
@@ -222,6 +235,7 @@ public final class Guide {
       Loader data = circle(dl).batch(50).shuffle();
       train(dl, model, data, 30);
       expect(accuracy(dl, model, data) > 0.9, "training");
+      schedules(dl, model, data);
       saving(dl, model, folder.resolve("circle.safetensors"));
       checkpoints(dl, model, data, folder.resolve("circle.checkpoint"));
       expect(compiled(dl, model, data) < 1, "compiled");

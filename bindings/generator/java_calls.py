@@ -10,7 +10,7 @@ from dataclasses import dataclass
 KEYWORDS = """abstract assert boolean break byte case catch char class const continue default do double else enum
 extends final finally float for goto if implements import instanceof int interface long native new package private
 protected public return short static strictfp super switch synchronized this throw throws transient try void volatile
-while true false null dl context child children parameters options""".split()
+while true false null dl context child children parameters optimizer options""".split()
 TYPES = {"int": "long", "bool": "boolean", "dtype": "DType", "float": "double", "string": "String",
          "ints": "long[]", "dims": "long[]"}
 BOXED = {"int": "Long", "bool": "Boolean", "float": "Double"}

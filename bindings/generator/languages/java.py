@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Renders the generated part of the Java binding: its SWIG interface, the layout of the C structs, and a typed
-method or class for every op, layer, optimizer and status code."""
+method or class for every op, layer, optimizer, schedule and status code."""
 
 import re
 
@@ -17,7 +17,8 @@ ACCESSORS = {1: "get", 4: "getInt", 8: "getLong"}
 def generate(api, raw):
     """Path -> text."""
     entries = [calls.Call(entry) for entry in catalogue.load(raw) if not entry.raw.get("hidden")]
-    of = {family: [entry for entry in entries if entry.family == family] for family in ("op", "layer", "optimizer")}
+    of = {family: [entry for entry in entries if entry.family == family]
+          for family in ("op", "layer", "optimizer", "schedule")}
     structs = [_layout(struct, api["aliases"]) for struct in api["structs"] if struct["header"] != "plugin.h"]
     optional = [call for call in of["op"] if call.options]
     codes = _codes(api)
@@ -41,6 +42,8 @@ def generate(api, raw):
         files[f"{PACKAGE}/nn/{call.name}.java"] = _render("Layer.java", call=call)
     for call in of["optimizer"]:
         files[f"{PACKAGE}/optim/{call.name}.java"] = _render("Optimizer.java", call=call)
+    for call in of["schedule"]:
+        files[f"{PACKAGE}/optim/{call.name}.java"] = _render("Schedule.java", call=call)
     return files
 
 

@@ -6,7 +6,9 @@ import java.util.function.Supplier;
 import org.dlcore.*;
 import org.dlcore.nn.*;
 import org.dlcore.nn.Module;
+import org.dlcore.optim.ExponentialLR;
 import org.dlcore.optim.SGD;
+import org.dlcore.optim.Schedule;
 import org.junit.jupiter.api.Test;
 
 /** Closing from another thread while calls run: a clear error or nothing, never a crash. */
@@ -75,6 +77,12 @@ final class CloseWhileRunningTest extends EngineTest {
           model.call(dl.full(8, 8)).sum().backward();
           sgd.step();
         });
+  }
+
+  @Test
+  void schedule() throws Exception {
+    var sgd = new SGD(dl, new Linear(dl, 8, 8).parameters());
+    race(() -> new ExponentialLR(dl, sgd, 0.5), Schedule::step);
   }
 
   @Test

@@ -9,6 +9,10 @@ import org.junit.jupiter.api.BeforeEach;
 
 /** An engine and a context for each test, which has to leave nothing behind on the engine. */
 abstract class EngineTest {
+  static final String NOTHING =
+      "0 tensors, 0 variables, 0 modules, 0 optimizers, 0 schedules, 0 loaders, 0 graphs,"
+          + " 0 contexts";
+
   Engine engine;
   Context dl;
 
@@ -21,9 +25,7 @@ abstract class EngineTest {
   @AfterEach
   void nothingIsLeft() {
     dl.close();
-    assertEquals(
-        "0 tensors, 0 variables, 0 modules, 0 optimizers, 0 loaders, 0 graphs, 0 contexts",
-        live(engine));
+    assertEquals(NOTHING, live(engine));
     engine.close();
   }
 
@@ -37,6 +39,8 @@ abstract class EngineTest {
         + " modules, "
         + now.liveOptimizers()
         + " optimizers, "
+        + now.liveSchedules()
+        + " schedules, "
         + now.liveLoaders()
         + " loaders, "
         + now.liveGraphs()

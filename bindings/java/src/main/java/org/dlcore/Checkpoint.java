@@ -11,6 +11,7 @@ import org.dlcore.internal.Raw;
 import org.dlcore.internal.Streams;
 import org.dlcore.nn.Module;
 import org.dlcore.optim.Optimizer;
+import org.dlcore.optim.Schedule;
 
 /**
  * The whole state of a training in one file, from which it goes on as if nothing had happened: what
@@ -59,6 +60,17 @@ public final class Checkpoint extends Resource {
    */
   public Checkpoint add(String name, Optimizer optimizer) {
     return add(name, optimizer, Raw::dlcore_checkpoint_add_optimizer);
+  }
+
+  /**
+   * Adds a schedule.
+   *
+   * @param name its name in the file, without a slash
+   * @param schedule the schedule; the learning rates that it sets are kept with the optimizer
+   * @return this checkpoint
+   */
+  public Checkpoint add(String name, Schedule schedule) {
+    return add(name, schedule, Raw::dlcore_checkpoint_add_schedule);
   }
 
   /**

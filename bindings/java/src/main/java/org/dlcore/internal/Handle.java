@@ -16,6 +16,7 @@ public final class Handle {
     VARIABLE,
     MODULE,
     OPTIMIZER,
+    SCHEDULE,
     LOADER,
     GRAPH,
     EXECUTABLE,
@@ -98,6 +99,7 @@ public final class Handle {
       case VARIABLE -> Raw.dlcore_variable_release(pointer);
       case MODULE -> Raw.dlcore_module_release(pointer);
       case OPTIMIZER -> Raw.dlcore_optimizer_release(pointer);
+      case SCHEDULE -> Raw.dlcore_schedule_release(pointer);
       case LOADER -> Raw.dlcore_loader_release(pointer);
       case GRAPH -> Raw.dlcore_graph_release(pointer);
       case EXECUTABLE -> Raw.dlcore_executable_release(pointer);

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/** Optimizers. */
+/** Optimizers, and schedules of their learning rates. */
 package org.dlcore.optim;
