@@ -117,6 +117,20 @@ fn train(dl: &Context, model: &Module, train: &Loader, epochs: i64) -> Result<()
     Ok(())
 }
 
+fn annealing(model: &Module, train: &Loader) -> Result<()> {
+    let sgd = optim::SGD::new(&model.parameters(), 1e-2)?;
+    let cosine = optim::CosineAnnealingLR::new(&sgd, train.batches())?; // 0 at the end of the epoch
+    for batch in train {
+        let (x, y) = batch?;
+        model.call(&x)?.cross_entropy(&y)?.backward()?;
+        sgd.step()?;
+        cosine.step()?;
+    }
+    assert_eq!(cosine.count()?, train.batches());
+    assert!(sgd.learning_rate(0)?.value()?.item::<f64>()? < 1e-12);
+    Ok(())
+}
+
 fn accuracy(dl: &Context, model: &Module, test: &Loader) -> Result<f64> {
     let _inference = dl.inference(); // until the end of this function
     let mut right = 0;
@@ -248,6 +262,7 @@ pub fn main() -> Result<()> {
     let model = classifier(&dl)?;
     train(&dl, &model, &loader, 20)?;
     assert!(accuracy(&dl, &model, &loader)? > 0.9);
+    annealing(&model, &loader)?;
     snapshots(&engine, &model)?;
     compiling(&dl, &model, &points, &labels)?;
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dlcore: a typed, documented function for each op, layer and optimizer."""
+"""dlcore: a typed, documented function for each op, layer, optimizer and schedule."""
 
 import json
 
@@ -16,7 +16,7 @@ TYPES = {"int": "i64", "bool": "bool", "dtype": "Dtype", "float": "f64", "string
 def files(api, raw):
     entries = [entry for entry in catalogue.load(raw) if not entry.raw.get("hidden")]
     of = {family: [Call(entry) for entry in entries if entry.family == family]
-          for family in ("op", "layer", "optimizer")}
+          for family in ("op", "layer", "optimizer", "schedule")}
     values = {enum["alias"]: enum["values"] for enum in api["enums"] if enum["alias"]}
     return {
         f"{DIRECTORY}/codes.rs": ("codes.rs.j2", {
@@ -26,6 +26,7 @@ def files(api, raw):
                                              for kind in ("Tensor", "Context")]}),
         f"{DIRECTORY}/layers.rs": ("classes.rs.j2", {"family": "layer", "calls": of["layer"]}),
         f"{DIRECTORY}/optimizers.rs": ("classes.rs.j2", {"family": "optimizer", "calls": of["optimizer"]}),
+        f"{DIRECTORY}/schedules.rs": ("classes.rs.j2", {"family": "schedule", "calls": of["schedule"]}),
         f"{DIRECTORY}/mod.rs": ("mod.rs.j2", {}),
     }
 
@@ -230,11 +231,12 @@ class Call:
         result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
         return [f"let [{', '.join(outputs)}] = call::invoke({self.number}, {key}, {inputs}, {words})?;", f"Ok({result})"]
 
-    # ---- layers and optimizers
+    # ---- layers, optimizers and schedules
 
     def class_signature(self, with_options):
         family = self.entry.family
-        parameters = ["context: &Context"] if family == "layer" else ["parameters: &[Variable]"]
+        parameters = [{"layer": "context: &Context", "optimizer": "parameters: &[Variable]",
+                       "schedule": "optimizer: &Optimizer"}[family]]
         if family == "layer":
             parameters += {"none": [], "one": ["child: impl Into<Module>"],
                            "list": ["layers: impl Layers"]}[self.entry.children]
@@ -256,6 +258,8 @@ class Call:
         if self.entry.family == "layer":
             children = {"none": "Vec::new()", "one": "vec![child.into()]", "list": "layers.modules()"}
             made = f"Module::create(context, {self.number}, {children[self.entry.children]}, {words})"
-        else:
+        elif self.entry.family == "optimizer":
             made = f'Optimizer::create("{self.entry.name}", parameters, {self.number}, {words})'
+        else:
+            made = f"Schedule::create(optimizer, {self.number}, {words})"
         return [*self.words(with_options), f"{made}.map({self.title})"]

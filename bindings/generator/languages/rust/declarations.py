@@ -11,7 +11,7 @@ SCALARS = {"int32_t": "i32", "int64_t": "i64", "uint8_t": "u8", "uint32_t": "u32
 
 def files(api):
     names = {"alias": _alias, "type": _field_type, "callback": _callback, "returns": _returns,
-             "parameters": _parameters, "name": text.identifier, "doc": text.verbatim}
+             "parameters": _parameters, "name": text.word, "doc": text.verbatim}
     return {
         "bindings/rust/dlcore-sys/src/generated.rs": ("declarations.rs.j2", {"api": api, **names}),
         "bindings/rust/dlcore-sys/tests/header.rs": ("header.rs.j2", {"api": api, **names}),
@@ -35,7 +35,7 @@ def _parameter(raw):
 
 
 def _parameters(raw):
-    return ", ".join(f"{text.identifier(item['name'])}: {_parameter(item)}" for item in raw["parameters"])
+    return ", ".join(f"{text.word(item['name'])}: {_parameter(item)}" for item in raw["parameters"])
 
 
 def _returns(raw):

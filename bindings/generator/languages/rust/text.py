@@ -7,14 +7,23 @@ import ops
 
 WIDTH = 100
 
-# Names that a parameter must not have: Rust's words, and what the generated functions use themselves.
+# Names that a parameter must not have: Rust's words.
 _WORDS = """abstract as async await become box break const continue crate do dyn else enum extern false final fn for if
 impl in let loop macro match mod move mut override priv pub ref return self Self static struct super trait true try
-type typeof unsafe unsized use virtual where while yield call child context layers options parameters words""".split()
+type typeof unsafe unsized use virtual where while yield""".split()
+
+# And what the generated functions use themselves.
+_TAKEN = "call child context layers optimizer options parameters words".split()
+
+
+def word(name):
+    """A name of C in a declaration."""
+    return f"{name}_" if name in _WORDS else name
 
 
 def identifier(name):
-    return f"{name}_" if name in _WORDS else name
+    """A name of the catalogue in a function."""
+    return f"{name}_" if name in _WORDS or name in _TAKEN else name
 
 
 def pascal(name):

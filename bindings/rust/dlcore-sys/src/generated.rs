@@ -268,7 +268,7 @@ pub type dlcore_deallocate_fn = Option<unsafe extern "C" fn(user_data: *mut c_vo
 /// module that was made or a snapshot of it: its children and variables are asked of it.
 /// `child` is a context for the callback's own calls, see dlcore_op_callback.
 /// ```
-pub type dlcore_module_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child_: *mut dlcore_context, module: *mut dlcore_module, call_: *mut dlcore_op_call) -> dlcore_status>;
+pub type dlcore_module_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child: *mut dlcore_context, module: *mut dlcore_module, call: *mut dlcore_op_call) -> dlcore_status>;
 
 /// ```text
 /// `child` is a context for the callback's own calls, for as long as the callback runs. It inherits the
@@ -277,7 +277,7 @@ pub type dlcore_module_callback = Option<unsafe extern "C" fn(user_data: *mut c_
 /// the callback releases what it makes, otherwise all goes with the child.
 /// A callback returns DLCORE_OK, or a code after dlcore_context_set_error.
 /// ```
-pub type dlcore_op_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child_: *mut dlcore_context, call_: *mut dlcore_op_call) -> dlcore_status>;
+pub type dlcore_op_callback = Option<unsafe extern "C" fn(user_data: *mut c_void, child: *mut dlcore_context, call: *mut dlcore_op_call) -> dlcore_status>;
 
 pub type dlcore_kernel_fn = Option<unsafe extern "C" fn(queue: *mut c_void, launch: *const dlcore_launch) -> dlcore_status>;
 
@@ -667,13 +667,13 @@ extern "C" {
     /// integer), FAILED_PRECONDITION (no history, or one that was freed by an earlier backward).
     /// ```
     pub fn dlcore_backward(ctx: *mut dlcore_context, loss: *mut dlcore_tensor) -> dlcore_status;
-    pub fn dlcore_grad_options_init(options_: *mut dlcore_grad_options, size: u64);
+    pub fn dlcore_grad_options_init(options: *mut dlcore_grad_options, size: u64);
     /// ```text
     /// Gradients of sum over i of <outputs[i], seeds[i]> with respect to each wrt[j]: leaves made by
     /// watching or by reading a variable, or tensors on the way. `seeds` may be NULL, or hold NULLs, for
     /// outputs of one element (seed 1). Writes n_wrt new tensors of the shapes of wrt.
     /// ```
-    pub fn dlcore_autograd_grad(ctx: *mut dlcore_context, outputs: *const *mut dlcore_tensor, n_outputs: i64, wrt: *const *mut dlcore_tensor, n_wrt: i64, seeds: *const *mut dlcore_tensor, options_: *const dlcore_grad_options, gradients: *mut *mut dlcore_tensor) -> dlcore_status;
+    pub fn dlcore_autograd_grad(ctx: *mut dlcore_context, outputs: *const *mut dlcore_tensor, n_outputs: i64, wrt: *const *mut dlcore_tensor, n_wrt: i64, seeds: *const *mut dlcore_tensor, options: *const dlcore_grad_options, gradients: *mut *mut dlcore_tensor) -> dlcore_status;
     /// ```text
     /// A leaf with the values of `tensor`: gradients with respect to it can be asked for.
     /// ```
@@ -916,7 +916,7 @@ extern "C" {
     /// UNIMPLEMENTED (memory of another device, a major version above 1).
     /// ```
     pub fn dlcore_tensor_from_dlpack(ctx: *mut dlcore_context, address: u64, flags: u64) -> *mut dlcore_tensor;
-    pub fn dlcore_engine_options_init(options_: *mut dlcore_engine_options, size: u64);
+    pub fn dlcore_engine_options_init(options: *mut dlcore_engine_options, size: u64);
     /// ```text
     /// Opens an engine with the CPU device.
     ///   options   NULL for the defaults
@@ -924,7 +924,7 @@ extern "C" {
     /// Errors: INVALID_ARGUMENT (a negative thread count, an unknown instruction set), UNAVAILABLE (an
     /// instruction set that this processor lacks or the library was not built for), RESOURCE_EXHAUSTED.
     /// ```
-    pub fn dlcore_engine_open(options_: *const dlcore_engine_options, error: *mut *mut dlcore_error) -> *mut dlcore_engine;
+    pub fn dlcore_engine_open(options: *const dlcore_engine_options, error: *mut *mut dlcore_error) -> *mut dlcore_engine;
     /// ```text
     /// dlcore_engine_open with these functions for all memory of tensors on the CPU device beyond 64
     /// bytes each. (Handles, small tensors, shapes and text are the library's own and come from malloc.)
@@ -934,7 +934,7 @@ extern "C" {
     ///             all memory is back, on the thread that does that; when opening fails, at once
     /// Errors: those of dlcore_engine_open, INVALID_ARGUMENT (a function is missing).
     /// ```
-    pub fn dlcore_engine_open_with_allocator(options_: *const dlcore_engine_options, allocate: dlcore_allocate_fn, deallocate: dlcore_deallocate_fn, user_data: *mut c_void, destroy: Option<unsafe extern "C" fn(user_data: *mut c_void)>, error: *mut *mut dlcore_error) -> *mut dlcore_engine;
+    pub fn dlcore_engine_open_with_allocator(options: *const dlcore_engine_options, allocate: dlcore_allocate_fn, deallocate: dlcore_deallocate_fn, user_data: *mut c_void, destroy: Option<unsafe extern "C" fn(user_data: *mut c_void)>, error: *mut *mut dlcore_error) -> *mut dlcore_engine;
     pub fn dlcore_engine_retain(engine: *mut dlcore_engine);
     pub fn dlcore_engine_release(engine: *mut dlcore_engine);
     /// ```text
@@ -1205,28 +1205,28 @@ extern "C" {
     /// Errors: ALREADY_EXISTS (an op of that name), INVALID_ARGUMENT.
     /// ```
     pub fn dlcore_op_register(ctx: *mut dlcore_context, name: *const c_char, n_inputs: i32, n_outputs: i32, n_attrs: i32, infer: dlcore_op_callback, forward: dlcore_op_callback, backward: dlcore_op_callback, user_data: *mut c_void, destroy: Option<unsafe extern "C" fn(user_data: *mut c_void)>, op: *mut i32) -> dlcore_status;
-    pub fn dlcore_op_call_input_count(call_: *const dlcore_op_call) -> i32;
+    pub fn dlcore_op_call_input_count(call: *const dlcore_op_call) -> i32;
     /// ```text
     /// Borrowed tensors; in `infer` only their dtype and shape may be looked at. NULL for a wrong index.
     /// ```
-    pub fn dlcore_op_call_input(call_: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
-    pub fn dlcore_op_call_output(call_: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
+    pub fn dlcore_op_call_input(call: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
+    pub fn dlcore_op_call_output(call: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
     /// ```text
     /// Gradient that came to an output; NULL when none did.
     /// ```
-    pub fn dlcore_op_call_gradient(call_: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
+    pub fn dlcore_op_call_gradient(call: *mut dlcore_op_call, index: i32) -> *mut dlcore_tensor;
     /// ```text
     /// 1 when the gradient of that input is asked for.
     /// ```
-    pub fn dlcore_op_call_needs_gradient(call_: *const dlcore_op_call, index: i32) -> i32;
-    pub fn dlcore_op_call_attr(call_: *const dlcore_op_call, index: i32) -> i64;
-    pub fn dlcore_op_call_set_output_type(call_: *mut dlcore_op_call, index: i32, dtype: dlcore_dtype, shape: *const i64, rank: i32) -> dlcore_status;
+    pub fn dlcore_op_call_needs_gradient(call: *const dlcore_op_call, index: i32) -> i32;
+    pub fn dlcore_op_call_attr(call: *const dlcore_op_call, index: i32) -> i64;
+    pub fn dlcore_op_call_set_output_type(call: *mut dlcore_op_call, index: i32, dtype: dlcore_dtype, shape: *const i64, rank: i32) -> dlcore_status;
     /// ```text
     /// The output takes the dtype and shape (symbolic dimensions included) of `like`.
     /// ```
-    pub fn dlcore_op_call_set_output_like(call_: *mut dlcore_op_call, index: i32, like: *const dlcore_tensor) -> dlcore_status;
-    pub fn dlcore_op_call_set_output(call_: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
-    pub fn dlcore_op_call_set_input_gradient(call_: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
+    pub fn dlcore_op_call_set_output_like(call: *mut dlcore_op_call, index: i32, like: *const dlcore_tensor) -> dlcore_status;
+    pub fn dlcore_op_call_set_output(call: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
+    pub fn dlcore_op_call_set_input_gradient(call: *mut dlcore_op_call, index: i32, value: *mut dlcore_tensor) -> dlcore_status;
     /// ```text
     /// Makes optimizer number `optimizer` of the catalogue for all trainable variables of the modules,
     /// as its first parameter group.

@@ -5,6 +5,7 @@ use crate::context::{Context, Owner};
 use crate::data::Loader;
 use crate::nn::Module;
 use crate::optim::Optimizer;
+use crate::schedule::Schedule;
 use crate::streams;
 use crate::text::{borrowed, c_path, c_string};
 use crate::variable::Variable;
@@ -52,6 +53,10 @@ impl Checkpoint {
     add! {
         /// An optimizer belongs to it.
         add_optimizer, Optimizer, dlcore_checkpoint_add_optimizer
+    }
+    add! {
+        /// A schedule belongs to it: its count and base rates. The learning rates are the optimizer's.
+        add_schedule, Schedule, dlcore_checkpoint_add_schedule
     }
     add! {
         /// A loader's position belongs to it.

@@ -18,9 +18,9 @@ use std::time::Duration;
 /// The state of one thread of work. It is cheap: give each thread its own.
 ///
 /// A context may move to another thread, but serves one call at a time, so it is `Send` and not `Sync`. What it makes
-/// works through it: methods of a tensor run on the tensor's context. Models, optimizers and loaders keep their context
-/// open; tensors do not, for the price of a call. A tensor whose context is closed can go on another one with
-/// [`Tensor::on`](crate::Tensor::on).
+/// works through it: methods of a tensor run on the tensor's context. Models, optimizers, schedules and loaders keep
+/// their context open; tensors do not, for the price of a call. A tensor whose context is closed can go on another one
+/// with [`Tensor::on`](crate::Tensor::on).
 ///
 /// ```compile_fail
 /// fn shared<T: Sync>() {}

@@ -149,6 +149,8 @@ pub struct Statistics {
     pub live_modules: i64,
     /// Optimizers that somebody holds.
     pub live_optimizers: i64,
+    /// Schedules that somebody holds.
+    pub live_schedules: i64,
     /// Loaders that somebody holds.
     pub live_loaders: i64,
     /// Graphs that somebody holds.
@@ -274,6 +276,7 @@ impl Engine {
             live_variables: s.live_variables,
             live_modules: s.live_modules,
             live_optimizers: s.live_optimizers,
+            live_schedules: s.live_schedules,
             live_loaders: s.live_loaders,
             live_graphs: s.live_graphs,
             live_contexts: s.live_contexts,
@@ -338,7 +341,7 @@ pub fn build_info() -> &'static str {
     unsafe { borrowed(sys::dlcore_build_info()) }
 }
 
-/// The catalogues of ops, layers and optimizers, as JSON.
+/// The catalogues of ops, layers, optimizers and schedules, as JSON.
 pub fn catalogue() -> &'static str {
     // SAFETY: static text.
     unsafe { borrowed(sys::dlcore_catalogue_json(ptr::null_mut())) }

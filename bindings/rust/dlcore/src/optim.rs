@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Updates of variables from their gradients.
+//! Updates of variables from their gradients, and learning rates that follow the number of steps.
 //!
 //! Every optimizer of the catalogue is a type that dereferences to [`Optimizer`]: `optim::Adam::new(&parameters, 1e-3)`.
+//! Every schedule of it is one that dereferences to [`Schedule`](crate::Schedule): `optim::StepLR::new(&adam, 30, 0.1)`.
 
 pub use crate::generated::optimizers::*;
+pub use crate::generated::schedules::*;
 
 use crate::context::Owner;
 use crate::variable::Variable;
@@ -42,6 +44,10 @@ impl Optimizer {
         };
         made.add_group(parameters)?;
         Ok(made)
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// Adds a group of variables, which has a learning rate of its own. The `add_group_with` of an optimizer gives it

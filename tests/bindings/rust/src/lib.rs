@@ -37,7 +37,7 @@ impl Drop for Counted {
 }
 
 /// Handles of each type that somebody holds, and bytes of tensors.
-pub fn live(engine: &Engine) -> [i64; 8] {
+pub fn live(engine: &Engine) -> [i64; 9] {
     let s = engine.statistics();
     [
         s.live_tensors,
@@ -48,6 +48,7 @@ pub fn live(engine: &Engine) -> [i64; 8] {
         s.live_graphs,
         s.live_contexts,
         s.live_bytes as i64,
+        s.live_schedules,
     ]
 }
 

@@ -25,6 +25,7 @@ fn threads_may_share_what_the_library_lets_them() {
     shared::<Variable>();
     shared::<dlcore::Module>();
     shared::<dlcore::Optimizer>();
+    shared::<dlcore::Schedule>();
     shared::<dlcore::Loader>();
     shared::<Checkpoint>();
     shared::<Archive>();
@@ -42,15 +43,17 @@ fn everything_goes_back() {
         let dl = context(&engine);
         let model = model(&dl);
         let adam = optim::Adam::new(&model.parameters(), 1e-2).unwrap();
+        let cosine = optim::CosineAnnealingLR::new(&adam, 10).unwrap();
         let (x, y) = (dl.random_normal([10, 4]).unwrap(), dl.random_integers([10], 0, 2).unwrap());
         let loader = data::from_tensors(&dl, &x, &y).shuffle().prefetch(2).batch(3).unwrap();
         let checkpoint = Checkpoint::new(&dl).unwrap();
         checkpoint.add_module("model", &model).unwrap().add_optimizer("adam", &adam).unwrap();
-        checkpoint.add_loader("loader", &loader).unwrap();
+        checkpoint.add_schedule("cosine", &cosine).unwrap().add_loader("loader", &loader).unwrap();
         for batch in &loader {
             let (x, y) = batch.unwrap();
             model.call(&x).unwrap().cross_entropy(&y).unwrap().backward().unwrap();
             adam.step().unwrap();
+            cosine.step().unwrap();
         }
         checkpoint.save(&file).unwrap();
         checkpoint.load(&file).unwrap();
@@ -115,6 +118,7 @@ fn a_closed_context_is_an_error() {
     let (x, y) = (dl.random_normal([8, 4]).unwrap(), dl.random_integers([8], 0, 2).unwrap());
     let model = model(&dl);
     let adam = optim::Adam::new(&model.parameters(), 1e-2).unwrap();
+    let cosine = optim::CosineAnnealingLR::new(&adam, 10).unwrap();
     let loader = data::from_tensors(&dl, &x, &y).batch(4).unwrap();
     let checkpoint = Checkpoint::new(&dl).unwrap();
     let variable = Variable::new(&dl, "v", &x).unwrap();
@@ -143,6 +147,10 @@ fn a_closed_context_is_an_error() {
     closed(model.find("0.weight").map(drop));
     closed(adam.step());
     closed(adam.learning_rate(0).map(drop));
+    closed(cosine.step());
+    closed(cosine.count().map(drop));
+    closed(cosine.base_rate(0).map(drop));
+    closed(optim::StepLR::new(&adam, 1, 0.5).map(drop));
     closed(loader.iter().next().expect("no end of the data").map(drop));
     closed(loader.seek(0, 0));
     closed(checkpoint.save("/tmp/never"));
@@ -167,6 +175,8 @@ fn a_closed_context_is_an_error() {
     assert!(graph.on(&other).text().unwrap().contains("relu"));
     model.on(&other).call(&x.on(&other)).unwrap().sum().unwrap().backward().unwrap();
     adam.on(&other).step().unwrap();
+    cosine.on(&other).step().unwrap();
+    assert_eq!((cosine.kind(), cosine.on(&other).count().unwrap()), ("CosineAnnealingLR", 1));
 }
 
 #[test]

@@ -5,3 +5,4 @@ pub mod codes;
 pub mod layers;
 pub mod ops;
 pub mod optimizers;
+pub mod schedules;

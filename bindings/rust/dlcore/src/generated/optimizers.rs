@@ -4,7 +4,7 @@
 
 use crate::nn::Layers;
 use crate::words::{List, Words};
-use crate::{Context, Dtype, Error, Module, Optimizer, Result, Variable};
+use crate::{Context, Dtype, Error, Module, Optimizer, Result, Schedule, Variable};
 use std::ops::Deref;
 
 /// Options of [`Adam::with`].
