@@ -93,3 +93,28 @@ func TestTensorsGoBetweenContexts(t *testing.T) {
 	dl.Close()
 	requireNothingAlive(t, engine)
 }
+
+// It is a mistake to share a context, but no crash and no race.
+func TestGoroutinesThatShareAContext(t *testing.T) {
+	dl := open(t)
+	x := dl.Tensor([]float32{1, 2, 3})
+	var group sync.WaitGroup
+	for range 8 {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for range 500 {
+				scope := dl.Scope()
+				y := x.Add(1)
+				y.Sum()
+				y.Close()
+				scope.Close()
+				_ = x.Shape()
+				dl.TakeErr()
+			}
+		}()
+	}
+	group.Wait()
+	dl.TakeErr()
+	requireValues(t, x.Add(1), 2, 3, 4)
+}
