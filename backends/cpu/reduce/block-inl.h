@@ -149,34 +149,29 @@ template <class T>
 inline constexpr int64_t kTogether =
     std::max<int64_t>(1, 8 * static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>())) / kLanes);
 
-// Reduces kTogether<T> neighbouring blocks of kBlock elements, side by side: the subtree of step 3
-// that is theirs.
+// Reduces kTogether<T> neighbouring blocks of kBlock elements, side by side, to a result each. They
+// lie where folding the results in halves merges neighbours first.
 template <class Op, class T>
-HWY_INLINE T fold_blocks(const T* x) {
+HWY_INLINE void fold_blocks(const T* x, T* results) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
   constexpr size_t kVectors = kLanes / kWidth;
   const V identity = hn::Set(d, Op::template kIdentity<T>);
-  return [&]<size_t... i>(std::index_sequence<i...>) HWY_ATTR {
+  [&]<size_t... i>(std::index_sequence<i...>) HWY_ATTR {
     V lanes[sizeof...(i)] = {((void)i, identity)...};
     for (int64_t at = 0; at < kBlock; at += kLanes) {
       ((lanes[i] = Op::step(d, lanes[i],
                             hn::LoadU(d, x + i / kVectors * kBlock + at + i % kVectors * kWidth))),
        ...);
     }
-    T results[kTogether<T>];
     for (int64_t b = 0; b < kTogether<T>; ++b) {
       V own[kVectors];
       std::copy_n(lanes + b * static_cast<int64_t>(kVectors), kVectors, own);
-      results[b] = fold_lanes<Op>(d, own);
+      int64_t place = 0;  // the bits of b, turned round
+      for (int64_t bit = 1; bit < kTogether<T>; bit *= 2) place = 2 * place + ((b & bit) != 0);
+      results[place] = fold_lanes<Op>(d, own);
     }
-    for (int64_t apart = 1; apart < kTogether<T>; apart *= 2) {
-      for (int64_t b = 0; b < kTogether<T>; b += 2 * apart) {
-        results[b] = combine_two<Op>(results[b], results[b + apart]);
-      }
-    }
-    return results[0];
   }
   (std::make_index_sequence<kTogether<T> * kVectors>());
 }

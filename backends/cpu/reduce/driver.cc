@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kGrain = 32 * 1024;      // elements worth a part of their own
 constexpr int64_t kAccumulatorMax = 16;    // bytes
 constexpr int64_t kColumnAccumulator = 8;  // bytes, where there is a `columns` function
+constexpr int64_t kTogetherMax = 8;        // blocks
 constexpr int64_t kShortBatch = 64;        // short sequences whose results are finished at once
 constexpr int64_t kMergeWidth = 16;        // outputs whose chunks are merged at once
 
@@ -127,9 +128,14 @@ void reduce_sequence(const Task& task, int64_t offset, int64_t start, int64_t n,
   const char* row = task.base + offset * r.element_size;
   const int64_t end = start + n;
   if (r.blocks != nullptr) {
+    alignas(64) char accumulators[kTogetherMax * kColumnAccumulator];
     const int64_t step = r.together * kBlock;
     for (; start + step <= end && task.view.elements.one_run(start, step); start += step) {
-      r.blocks(row + task.view.elements.offset(start) * r.element_size, stack.next());
+      r.blocks(row + task.view.elements.offset(start) * r.element_size, accumulators);
+      for (int64_t half = r.together / 2; half > 0; half /= 2) {
+        r.combine(accumulators, accumulators + half * r.accumulator_size, half);
+      }
+      std::copy_n(accumulators, r.accumulator_size, stack.next());
       stack.push(r.together);
     }
   }

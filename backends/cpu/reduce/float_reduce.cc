@@ -24,8 +24,8 @@ void block(const void* x, int64_t, int64_t n, void* accumulator) {
 }
 
 template <class Op, class T>
-void blocks(const void* x, void* accumulator) {
-  *static_cast<T*>(accumulator) = fold_blocks<Op>(static_cast<const T*>(x));
+void blocks(const void* x, void* accumulators) {
+  fold_blocks<Op>(static_cast<const T*>(x), static_cast<T*>(accumulators));
 }
 
 template <class Op, class S>
