@@ -4,6 +4,8 @@
 
   tests/tally.py COUNTS COMMAND...              a program of tests
   tests/tally.py COUNTS --suite BUILD SUITE     every program that meson knows for a suite
+  tests/tally.py COUNTS --shards COMMAND...     a program of GoogleTest, its tests spread over a process per processor
+  tests/tally.py COUNTS --shards --suite BUILD SUITE
   tests/tally.py COUNTS --check NAME COMMAND... a command that is one test, passed when it ends with 0
 
 Appends a line `PASSED FAILED` for each program to the file COUNTS, and shows the output of those that fail.
@@ -17,6 +19,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SHOWN = 200  # last lines of a failing program's output
@@ -37,11 +40,10 @@ def count(output):
     return len(passed), len(failed)
 
 
-def run(name, command, environment=None, directory=None, is_test=False):
-    start = time.monotonic()
-    environment = {**os.environ, **(environment or {})}
+def run_once(command, environment, directory, is_test):
+    """(passed, failed, reason)"""
     try:
-        done = subprocess.run(command, env=environment, cwd=directory, stdout=subprocess.PIPE,
+        done = subprocess.run(command, env={**os.environ, **environment}, cwd=directory, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
         output, code = done.stdout, done.returncode
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -54,6 +56,20 @@ def run(name, command, environment=None, directory=None, is_test=False):
         failed, reason = 1, ", ran no tests"
     if failed:
         print("\n".join(output.splitlines()[-SHOWN:]))
+    return passed, failed, reason
+
+
+def run(name, command, environment=None, directory=None, is_test=False, shards=1):
+    start = time.monotonic()
+    def run_shard(index):
+        part = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(index)} if shards > 1 else {}
+        return run_once(command, {**(environment or {}), **part}, directory, is_test)
+
+    with ThreadPoolExecutor(shards) as pool:
+        results = list(pool.map(run_shard, range(shards)))
+    passed = sum(result[0] for result in results)
+    failed = sum(result[1] for result in results)
+    reason = "".join(result[2] for result in results)
     print(f"  {name}: {passed} passed, {failed} failed{reason} ({time.monotonic() - start:.1f} s)", flush=True)
     return passed, failed
 
@@ -67,12 +83,16 @@ def programs(build, suite):
 
 def main():
     counts, *command = sys.argv[1:]
+    shards = 1
+    if command[0] == "--shards":
+        shards = len(os.sched_getaffinity(0))
+        command.pop(0)
     if command[0] == "--suite":
-        results = [run(*program) for program in programs(*command[1:])]
+        results = [run(*program, shards=shards) for program in programs(*command[1:])]
     elif command[0] == "--check":
         results = [run(command[1], command[2:], is_test=True)]
     else:
-        results = [run("/".join(Path(command[0]).parts[-2:]), command)]
+        results = [run("/".join(Path(command[0]).parts[-2:]), command, shards=shards)]
     if not results:
         print(f"  no tests in the suite {command[2]}")
         results = [(0, 1)]
