@@ -34,7 +34,8 @@ static int32_t keep_exception(dlcore_context *child) {
 
 static void drop_object(void *object) {
   PyGILState_STATE state;
-  if (!Py_IsInitialized()) return; /* the process ends */
+  /* When the process ends, whoever asks for the lock is ended, inside the engine as well. */
+  if (!Py_IsInitialized() || _Py_IsFinalizing()) return;
   state = PyGILState_Ensure();
   Py_DECREF((PyObject *)object);
   PyGILState_Release(state);

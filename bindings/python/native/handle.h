@@ -121,6 +121,12 @@ static void give_back(const Handle *handle, void *pointer) {
                         : handle->swig.own == kRetained ? kind->release
                                                         : kind->give_back;
   if (!pointer || handle->swig.own == kLent || !end) return;
+  if (handle->swig.own == kRetained) {
+    /* Nothing to wait for; and a thread that has to take the lock again while the interpreter ends
+     * is ended by it. */
+    end(pointer);
+    return;
+  }
   Py_BEGIN_ALLOW_THREADS /* an engine joins its threads, a loader its own */
       end(pointer);
   Py_END_ALLOW_THREADS
