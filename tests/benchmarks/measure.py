@@ -13,6 +13,7 @@ from table import UNITS
 # Between samples, and again while threads of the side that was measured still spin for more work. Longer than the ticks
 # by which the time of a running thread is counted.
 REST_S = 0.012
+LANGUAGE_WARM_UP_S = 1.5
 MAX_RESTS = 100
 SPINNING = 0.05  # share of a sample's time that the side that waits may use
 RELATIVE, ABSOLUTE = 1e-4, 1e-2  # by which checksums may differ
@@ -54,6 +55,13 @@ def rest(pids):
     return used
 
 
+def warm_up(worker, name, seconds):
+    """Compilers at run time take a while to see what is called most."""
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        worker.seconds(name, 10_000)
+
+
 def sample_part(workers, names, plan):
     """{role: [seconds of a turn]}, one for each pair; `names` says what each role runs, and on which side."""
     sides = {role: workers.get(side) for role, (side, _) in names.items()}
@@ -82,12 +90,14 @@ def work(workers, benchmark, plan):
     peers = [("C" if peer == "ours" else peer, peer) for peer in benchmark.peers if workers.with_peers or peer == "ours"]
     parts = []
     for part in benchmark.parts:
-        name = f"{benchmark.name}/{part}" if part else benchmark.name
+        name = f"{benchmark.name}/{part}" if part else benchmark.runs or benchmark.name
         their_name = benchmark.peer_part or name
         value = workers.get(benchmark.side).check(name)
         for role, peer in peers:
             if not agree(value, theirs := workers.get(peer).check(their_name)):
                 raise Failed(f"{name}: checksum {value:g}, {role} has {theirs:g}")
+        if benchmark.side != "ours":
+            warm_up(workers.get(benchmark.side), name, LANGUAGE_WARM_UP_S)
         roles = {"ours": (benchmark.side, name), **{role: (peer, their_name) for role, peer in peers}}
         parts.append(sample_part(workers, roles, plan))
     return {side: [geometric_mean(pair) for pair in zip(*(part[side] for part in parts))] for side in parts[0]}

@@ -19,7 +19,8 @@ class Benchmark:
     limit: float | None = None
     over: float | None = None
     side: str = "ours"  # the worker that is measured
-    peer_part: str = ""  # what the peer runs, when it is something else
+    runs: str = ""  # what that worker calls it, when it is something else
+    peer_part: str = ""  # what the peer calls it
     kind: str = "work"  # work of a warm worker; start, memory: of a program; size: of a library
 
 
@@ -55,7 +56,8 @@ BENCHMARKS = (
     Benchmark("rss_mlp", "MB", ("torch",), None, "peak resident memory of the Fashion-MNIST training program", limit=100, kind="memory"),
     Benchmark("lib_size", "MB", ("torch",), None, "the library, stripped; the peer's libtorch_cpu.so", limit=8, kind="size"),
     call_cost("add16_python", "python", 40, "a + b of 16 floats from Python, with the release of the result"),
-    Benchmark("add16_python_numpy", "ns", ("numpy",), 1.00, "the same, against NumPy's", side="python", peer_part="add16_c"),
+    Benchmark("add16_python_numpy", "ns", ("numpy",), 1.00, "the same, against NumPy's", side="python", runs="add16_python",
+              peer_part="add16_c"),
     call_cost("add16_java", "java", 40, "the same from Java"),
     call_cost("add16_go", "go", 80, "the same from Go"),
     call_cost("add16_csharp", "coreclr", 40, "the same from C# on CoreCLR"),

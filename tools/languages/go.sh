@@ -60,6 +60,8 @@ EOF
 # In a subshell with the toolchain and the library of this tree. `go_in DIRECTORY COMMAND...`
 go_in() (
   path=$(go_path) || return 1
+  # Go's linker does not know a compiler behind a launcher, such as `ccache gcc`.
+  if [ -n "${CC:-}" ]; then export CC="${CC##* }"; fi
   export PATH="$path:$PATH" GOTOOLCHAIN=local GOFLAGS=-mod=mod GOWORK=off CGO_ENABLED=1
   export PKG_CONFIG_PATH="$root/build/meson-uninstalled${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
   export CGO_CFLAGS="-O2 -g -I$root/capi/include" CGO_LDFLAGS="-Wl,-rpath,$root/build/capi"
