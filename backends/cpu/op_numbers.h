@@ -57,6 +57,7 @@ enum class Op : int32_t {
   kWhere = 49,
   kAstype = 50,
   kLeakyRelu = 51,
+  kElu = 52,
   kReluBackward = 60,
   kSigmoidBackward = 61,
   kTanhBackward = 62,

@@ -635,6 +635,24 @@ func (t *Tensor) LeakyRelu(options ...LeakyReluOption) *Tensor {
 	return t.dl.LeakyRelu(t, options...)
 }
 
+// Elu: x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+// arXiv:1511.07289). The derivative at 0 is alpha.
+//
+// T: f16, bf16, f32, f64; differentiable; composed of other ops.
+func (dl *Context) Elu(x *Tensor, options ...EluOption) *Tensor {
+	var words pack.Words
+	if len(options) > 0 {
+		o := newEluOptions(options)
+		words.Float(o.alpha)
+	}
+	return dl.call1(52, x, &words)
+}
+
+// Elu is [Context.Elu] on the context of the tensor.
+func (t *Tensor) Elu(options ...EluOption) *Tensor {
+	return t.dl.Elu(t, options...)
+}
+
 // Sum: The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a
 // fixed tree, halves in f32.
 //

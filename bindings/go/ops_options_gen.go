@@ -41,6 +41,13 @@ func (v NegativeSlope) leakyReluOptions(o *leakyReluOptions) {
 	o.negativeSlope = float64(v)
 }
 
+// Alpha is an option of Elu: minus what it tends to far below 0; by default 1.0.
+type Alpha float64
+
+func (v Alpha) eluOptions(o *eluOptions) {
+	o.alpha = float64(v)
+}
+
 // Axes is an option.
 //
 //   - Sum, Mean, Prod, Max, Min, All, Any and Logsumexp: the axes to reduce; all of them when left
@@ -463,6 +470,23 @@ func newLeakyReluOptions(options []LeakyReluOption) *leakyReluOptions {
 	o := &leakyReluOptions{negativeSlope: 0.01}
 	for _, option := range options {
 		option.leakyReluOptions(o)
+	}
+	return o
+}
+
+// EluOption is an option of Elu.
+type EluOption interface {
+	eluOptions(o *eluOptions)
+}
+
+type eluOptions struct {
+	alpha float64
+}
+
+func newEluOptions(options []EluOption) *eluOptions {
+	o := &eluOptions{alpha: 1.0}
+	for _, option := range options {
+		option.eluOptions(o)
 	}
 	return o
 }

@@ -647,6 +647,27 @@ namespace Dlcore
             return Call1(51, x, buffer, words.Count);
         }
 
+        /// <summary>x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+        /// arXiv:1511.07289). The derivative at 0 is alpha.</summary>
+        /// <param name="x">a tensor of dtype T</param>
+        /// <remarks>Op 52; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Elu(Tensor x) =>
+            Call1(52, x, null, 0);
+
+        /// <summary>x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+        /// arXiv:1511.07289). The derivative at 0 is alpha.</summary>
+        /// <param name="x">a tensor of dtype T</param>
+        /// <param name="options">what else can be chosen; null for the defaults</param>
+        /// <remarks>Op 52; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Elu(Tensor x, EluOptions options)
+        {
+            options = options ?? EluOptions.Defaults;
+            long* buffer = stackalloc long[1];
+            var words = new Words("elu", buffer);
+            words.Float(options.Alpha);
+            return Call1(52, x, buffer, words.Count);
+        }
+
         /// <summary>The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed
         /// tree, halves in f32.</summary>
         /// <param name="x">a tensor of dtype T</param>

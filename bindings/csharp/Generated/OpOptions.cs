@@ -31,6 +31,15 @@ namespace Dlcore
         public double NegativeSlope { get; set; } = 0.01;
     }
 
+    /// <summary>What Elu takes beside its operands.</summary>
+    public sealed class EluOptions
+    {
+        internal static readonly EluOptions Defaults = new EluOptions();
+
+        /// <summary>minus what it tends to far below 0; 1.0 by default</summary>
+        public double Alpha { get; set; } = 1.0;
+    }
+
     /// <summary>What Sum takes beside its operands.</summary>
     public sealed class SumOptions
     {

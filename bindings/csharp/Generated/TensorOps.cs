@@ -416,6 +416,19 @@ namespace Dlcore
         public Tensor LeakyRelu(LeakyReluOptions options) =>
             Context.LeakyRelu(this, options);
 
+        /// <summary>x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+        /// arXiv:1511.07289). The derivative at 0 is alpha.</summary>
+        /// <remarks>Op 52; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Elu() =>
+            Context.Elu(this);
+
+        /// <summary>x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+        /// arXiv:1511.07289). The derivative at 0 is alpha.</summary>
+        /// <param name="options">what else can be chosen; null for the defaults</param>
+        /// <remarks>Op 52; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Elu(EluOptions options) =>
+            Context.Elu(this, options);
+
         /// <summary>The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed
         /// tree, halves in f32.</summary>
         /// <remarks>Op 80; T: bool, u8, i8, i16, i32, i64, f16, bf16, f32, f64; differentiable.</remarks>

@@ -397,6 +397,14 @@ class Tensor(_OnContext):
 
         T: f16, bf16, f32, f64.
         """
+    def elu(self, *, alpha: float = 1.0) -> Tensor:
+        """x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289).
+        The derivative at 0 is alpha.
+
+          alpha: minus what it tends to far below 0
+
+        T: f16, bf16, f32, f64.
+        """
     def sum(self, *, axes: Integers | None = None, keepdims: bool = False) -> Tensor:
         """The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree,
         halves in f32.
@@ -1064,6 +1072,15 @@ def leaky_relu(x: Operand, *, negative_slope: float = 0.01) -> Tensor:
     """x above 0, negative_slope * x elsewhere.
 
       negative_slope: slope below 0
+
+    T: f16, bf16, f32, f64.
+    """
+
+def elu(x: Operand, *, alpha: float = 1.0) -> Tensor:
+    """x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289). The
+    derivative at 0 is alpha.
+
+      alpha: minus what it tends to far below 0
 
     T: f16, bf16, f32, f64.
     """

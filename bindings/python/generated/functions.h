@@ -62,6 +62,7 @@ FUNCTION(clip)
 FUNCTION(where)
 FUNCTION(astype)
 FUNCTION(leaky_relu)
+FUNCTION(elu)
 FUNCTION(sum)
 FUNCTION(mean)
 FUNCTION(prod)
@@ -158,6 +159,7 @@ METHOD(clip)
 METHOD(where)
 METHOD(astype)
 METHOD(leaky_relu)
+METHOD(elu)
 METHOD(sum)
 METHOD(mean)
 METHOD(prod)
@@ -555,6 +557,16 @@ static PyMethodDef op_functions[] = {
       "x above 0, negative_slope * x elsewhere.\n"
       "\n"
       "  negative_slope: slope below 0\n"
+      "\n"
+      "T: f16, bf16, f32, f64.\n"},
+    {"elu", CALLED(function_elu),
+      "elu($module, x, *, alpha=1.0)\n"
+      "--\n"
+      "\n"
+      "x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289). The\n"
+      "derivative at 0 is alpha.\n"
+      "\n"
+      "  alpha: minus what it tends to far below 0\n"
       "\n"
       "T: f16, bf16, f32, f64.\n"},
     {"sum", CALLED(function_sum),
@@ -1427,6 +1439,16 @@ static PyMethodDef op_methods[] = {
       "x above 0, negative_slope * x elsewhere.\n"
       "\n"
       "  negative_slope: slope below 0\n"
+      "\n"
+      "T: f16, bf16, f32, f64.\n"},
+    {"elu", CALLED(method_elu),
+      "elu($self, *, alpha=1.0)\n"
+      "--\n"
+      "\n"
+      "x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289). The\n"
+      "derivative at 0 is alpha.\n"
+      "\n"
+      "  alpha: minus what it tends to far below 0\n"
       "\n"
       "T: f16, bf16, f32, f64.\n"},
     {"sum", CALLED(method_sum),

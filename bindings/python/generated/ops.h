@@ -51,6 +51,7 @@
 #define OP_where 49
 #define OP_astype 50
 #define OP_leaky_relu 51
+#define OP_elu 52
 #define OP_sum 80
 #define OP_mean 81
 #define OP_prod 82
@@ -426,6 +427,14 @@ static const Parameter parameters_leaky_relu[] = {
 };
 static Op op_leaky_relu = {
     {"leaky_relu", parameters_leaky_relu, 2, 1, 1, NULL}, 51, 1, 0, 1, 1, 0, 0};
+
+static const int64_t default_elu_alpha[] = {INT64_C(4607182418800017408)};
+static const Parameter parameters_elu[] = {
+    {"x", kOperand, 0, 1, -1, NULL, 0},
+    {"alpha", kFloat, 0, 0, 0, default_elu_alpha, 1},
+};
+static Op op_elu = {
+    {"elu", parameters_elu, 2, 1, 1, NULL}, 52, 1, 0, 1, 0, 0, 0};
 
 static const int64_t default_sum_axes[] = {0};
 static const int64_t default_sum_keepdims[] = {0};
@@ -932,6 +941,7 @@ static Op *const all_ops[] = {
     &op_where,
     &op_astype,
     &op_leaky_relu,
+    &op_elu,
     &op_sum,
     &op_mean,
     &op_prod,

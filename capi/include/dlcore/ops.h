@@ -679,6 +679,39 @@ static inline dlcore_tensor *dlcore_leaky_relu_ex(dlcore_context *ctx, dlcore_te
   return dlcore_op_call1(ctx, 51, x, words, n_words);
 }
 
+/* x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016, arXiv:1511.07289). The
+ * derivative at 0 is alpha.
+ * Op 52; T: f16, bf16, f32, f64; differentiable; composed of other ops */
+static inline dlcore_tensor *dlcore_elu(dlcore_context *ctx, dlcore_tensor *x) {
+  return dlcore_op_call1(ctx, 52, x, NULL, 0);
+}
+
+typedef struct dlcore_elu_options {
+  uint32_t struct_size;
+  double alpha; /* default 1.0; minus what it tends to far below 0 */
+} dlcore_elu_options;
+
+static inline void dlcore_elu_options_init(dlcore_elu_options *options, size_t size) {
+  dlcore_elu_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.alpha = 1.0;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_elu with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_elu_ex(dlcore_context *ctx, dlcore_tensor *x,
+                                           const dlcore_elu_options *options) {
+  dlcore_elu_options o;
+  int64_t words[1];
+  int32_t n_words = 0;
+  dlcore_elu_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "elu", &o, sizeof o, options)) return NULL;
+  words[n_words++] = dlcore_ops_bits(o.alpha);
+  return dlcore_op_call1(ctx, 52, x, words, n_words);
+}
+
 /* ---- Reduction ------------------------------------------------------------------------------- */
 
 /* The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a fixed tree,

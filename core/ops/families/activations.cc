@@ -7,9 +7,9 @@
 namespace dlcore {
 namespace {
 
-constexpr int32_t kTanh = 33, kSigmoid = 34, kRelu = 35, kGelu = 36, kSilu = 37, kSoftplus = 38,
-                  kLeakyRelu = 51, kReluBackward = 60, kSigmoidBackward = 61, kTanhBackward = 62,
-                  kGeluBackward = 63, kSiluBackward = 64;
+constexpr int32_t kExpm1 = 26, kTanh = 33, kSigmoid = 34, kRelu = 35, kGelu = 36, kSilu = 37,
+                  kSoftplus = 38, kLeakyRelu = 51, kElu = 52, kReluBackward = 60,
+                  kSigmoidBackward = 61, kTanhBackward = 62, kGeluBackward = 63, kSiluBackward = 64;
 
 Value relu_backward(const Value& g, const Value& y) { return call(kReluBackward, {g, y}); }
 Value sigmoid_backward(const Value& g, const Value& y) { return call(kSigmoidBackward, {g, y}); }
@@ -136,6 +136,25 @@ constexpr OpDef op_leaky_relu = {
     .batch = batch_elementwise,
 };
 
+constexpr OpDef op_elu = {
+    .number = kElu,
+    .name = "elu",
+    .family = "activations",
+    .doc =
+        "x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016, "
+        "arXiv:1511.07289). The derivative at 0 is alpha.",
+    .inputs = {in("x", kAnyFloatSet)},
+    .attrs = {float_attr("alpha", "minus what it tends to far below 0", 1.0)},
+    .infer = [](Infer& r) { r.set(0, r.dtype(0), r.dims(0)); },
+    .compose =
+        [](Compose& r) {
+          const Value x = wide(r.input(0)), zero = zeros_like(x), above = greater(x, zero);
+          // Where x is above 0 the exponential is that of 0: it must not overflow into the gradient.
+          const Value below = call(kExpm1, {where(above, zero, x)}) * r.attrs.real(0);
+          r.set(0, as_dtype(where(above, x, below), r.input(0).dtype()));
+        },
+};
+
 constexpr OpDef op_relu_backward = {
     .number = kReluBackward,
     .name = "relu_backward",
@@ -244,10 +263,10 @@ constexpr OpDef op_silu_backward = {
     .batch = batch_elementwise,
 };
 
-constexpr const OpDef* kOps[] = {&op_tanh,          &op_sigmoid,       &op_relu,
-                                 &op_gelu,          &op_silu,          &op_softplus,
-                                 &op_leaky_relu,    &op_relu_backward, &op_sigmoid_backward,
-                                 &op_tanh_backward, &op_gelu_backward, &op_silu_backward};
+constexpr const OpDef* kOps[] = {
+    &op_tanh,          &op_sigmoid,       &op_relu,         &op_gelu,          &op_silu,
+    &op_softplus,      &op_leaky_relu,    &op_elu,          &op_relu_backward, &op_sigmoid_backward,
+    &op_tanh_backward, &op_gelu_backward, &op_silu_backward};
 
 }  // namespace
 

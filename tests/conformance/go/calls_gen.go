@@ -394,6 +394,17 @@ var calls = map[string]func(dl *dlcore.Context, c *arguments) []*dlcore.Tensor{
 		}
 		return []*dlcore.Tensor{dl.LeakyRelu(x, options...)}
 	},
+	"elu": func(dl *dlcore.Context, c *arguments) []*dlcore.Tensor {
+		x := c.tensor(0)
+		var options []dlcore.EluOption
+		if c.has("alpha") {
+			options = append(options, dlcore.Alpha(c.float("alpha")))
+		}
+		if c.bad() {
+			return nil
+		}
+		return []*dlcore.Tensor{dl.Elu(x, options...)}
+	},
 	"sum": func(dl *dlcore.Context, c *arguments) []*dlcore.Tensor {
 		x := c.tensor(0)
 		var options []dlcore.SumOption

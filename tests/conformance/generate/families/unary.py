@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elementwise functions of one operand: ops 20 to 42, 48 and 51."""
+"""Elementwise functions of one operand: ops 20 to 42, 48, 51 and 52."""
 
 import numpy as np
 
@@ -173,6 +173,14 @@ def with_attributes(suite):
         shaped(suite, "leaky_relu", slopes, dtype, leaky(0.25), {"negative_slope": 0.25}, EXACT, "quarter_")
         suite.check(f"{dtype}/special", "leaky_relu", [Operand([NAN, INF, 0.0, -1.0, 1.0], dtype)], leaky(0.25),
                     dtype, {"negative_slope": 0.25})
+        def elu(alpha):
+            return lambda x: np.where(x > 0, x, WIDE(alpha) * np.expm1(np.minimum(x, 0)))
+
+        bends = Op(None, FLOATS, 6, smooth=False)
+        shaped(suite, "elu", bends, dtype, elu(1.0))
+        shaped(suite, "elu", bends, dtype, elu(0.5), {"alpha": 0.5}, tag="half_")
+        suite.check(f"{dtype}/special", "elu", [Operand(ENDS + ZEROS + [1e4, -1e4, 800.0], dtype)], elu(2.0), dtype,
+                    {"alpha": 2.0}, {"ulp": 4})
         # 1 + tanh(u) cancels for negative x: the error is absolute, in units of |x|.
         near = {"rtol": 8 * EPSILON[dtype], "atol": 8 * EPSILON[dtype]}
         shaped(suite, "gelu", Op(None), dtype, sf.gelu_tanh, {"approximate": "tanh"}, near, "tanh_")

@@ -226,6 +226,18 @@ pub fn call(op: &str, dl: &Context, x: &Inputs, a: &Attrs) -> Option<Result<Vec<
             };
             called.map(|y| vec![y])
         }
+        "elu" if x.fit(&[Need::One]) && a.fit(&[("alpha", "float", false)]) => {
+            let called = if a.has_any(&["alpha", ]) {
+                let mut options = EluOptions::new();
+                if let Some(value) = a.float("alpha") {
+                    options = options.alpha(value);
+                }
+                x.one(0).elu_with(options)
+            } else {
+                x.one(0).elu()
+            };
+            called.map(|y| vec![y])
+        }
         "sum" if x.fit(&[Need::One]) && a.fit(&[("axes", "ints", false), ("keepdims", "bool", false)]) => {
             let called = if a.has_any(&["axes", "keepdims", ]) {
                 let mut options = SumOptions::new();

@@ -248,6 +248,36 @@ impl LeakyReluOptions {
     }
 }
 
+/// Options of [`Tensor::elu_with`].
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct EluOptions {
+    alpha: f64,
+}
+
+impl Default for EluOptions {
+    fn default() -> Self {
+        EluOptions {
+            alpha: 1.0,
+        }
+    }
+}
+
+impl EluOptions {
+    /// The defaults.
+    #[inline]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// minus what it tends to far below 0; default 1.0
+    #[inline]
+    pub fn alpha(mut self, alpha: f64) -> Self {
+        self.alpha = alpha;
+        self
+    }
+}
+
 /// Options of [`Tensor::sum_with`].
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
@@ -2013,6 +2043,23 @@ impl Tensor {
         let mut words = Words::<1>::new();
         words.float(options.negative_slope);
         call::call1(51, self, words.as_slice())
+    }
+
+    /// x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+    /// arXiv:1511.07289). The derivative at 0 is alpha.
+    ///
+    /// * Op 52; T: f16, bf16, f32, f64; differentiable; composed of other ops
+    #[inline]
+    pub fn elu(&self) -> Result<Tensor> {
+        call::call1(52, self, &[])
+    }
+
+    /// [`Tensor::elu`] with options.
+    #[inline]
+    pub fn elu_with(&self, options: EluOptions) -> Result<Tensor> {
+        let mut words = Words::<1>::new();
+        words.float(options.alpha);
+        call::call1(52, self, words.as_slice())
     }
 
     /// The sum; 0 over nothing. Booleans and integers are summed as i64, floats in blocks over a

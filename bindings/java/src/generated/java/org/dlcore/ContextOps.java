@@ -7,6 +7,7 @@ import org.dlcore.internal.Words;
 import org.dlcore.op.GeluOptions;
 import org.dlcore.op.ClipOptions;
 import org.dlcore.op.LeakyReluOptions;
+import org.dlcore.op.EluOptions;
 import org.dlcore.op.SumOptions;
 import org.dlcore.op.MeanOptions;
 import org.dlcore.op.ProdOptions;
@@ -2159,6 +2160,33 @@ public abstract class ContextOps extends ContextCalls {
    */
   public final Tensor leakyRelu(Tensor x) {
     return call(51, x, null);
+  }
+
+  /**
+   * x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+   * arXiv:1511.07289). The derivative at 0 is alpha.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param x operand x
+   * @param options what else may be said; see {@link Options#elu}
+   * @return the result
+   */
+  public final Tensor elu(Tensor x, EluOptions options) {
+    return call(52, x, new Words(1).real(options.alpha()));
+  }
+
+  /**
+   * x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+   * arXiv:1511.07289). The derivative at 0 is alpha.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param x operand x
+   * @return the result
+   */
+  public final Tensor elu(Tensor x) {
+    return call(52, x, null);
   }
 
   /**

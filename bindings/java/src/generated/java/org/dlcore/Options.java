@@ -5,6 +5,7 @@ package org.dlcore;
 import org.dlcore.op.GeluOptions;
 import org.dlcore.op.ClipOptions;
 import org.dlcore.op.LeakyReluOptions;
+import org.dlcore.op.EluOptions;
 import org.dlcore.op.SumOptions;
 import org.dlcore.op.MeanOptions;
 import org.dlcore.op.ProdOptions;
@@ -77,6 +78,15 @@ public final class Options {
    */
   public static LeakyReluOptions leakyRelu() {
     return new LeakyReluOptions();
+  }
+
+  /**
+   * Options of {@code elu} with every default.
+   *
+   * @return new options
+   */
+  public static EluOptions elu() {
+    return new EluOptions();
   }
 
   /**

@@ -5,6 +5,7 @@ package org.dlcore;
 import org.dlcore.op.GeluOptions;
 import org.dlcore.op.ClipOptions;
 import org.dlcore.op.LeakyReluOptions;
+import org.dlcore.op.EluOptions;
 import org.dlcore.op.SumOptions;
 import org.dlcore.op.MeanOptions;
 import org.dlcore.op.ProdOptions;
@@ -1333,6 +1334,31 @@ public abstract class TensorOps {
    */
   public final Tensor leakyRelu() {
     return context.leakyRelu(self());
+  }
+
+  /**
+   * x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+   * arXiv:1511.07289). The derivative at 0 is alpha.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param options what else may be said; see {@link Options#elu}
+   * @return the result
+   */
+  public final Tensor elu(EluOptions options) {
+    return context.elu(self(), options);
+  }
+
+  /**
+   * x above 0, alpha (exp(x) - 1) elsewhere (Clevert, Unterthiner and Hochreiter 2016,
+   * arXiv:1511.07289). The derivative at 0 is alpha.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @return the result
+   */
+  public final Tensor elu() {
+    return context.elu(self());
   }
 
   /**
