@@ -116,9 +116,9 @@ class WeightGradient {
         const Unit unit{u / plan_.bands, band, plan_.rows.part(band.begin, band.end)};
         if (plan_.planes) copy_planes(part, unit, group);
         if (plan_.narrow) {
-          add_dots(part, unit, group, u == range.begin);
+          add_dots(queue, part, unit, group, u == range.begin);
         } else {
-          add_products(part, unit, group, u == range.begin);
+          add_products(queue, part, unit, group, u == range.begin);
         }
       }
     }
@@ -156,7 +156,8 @@ class WeightGradient {
   }
 
   // ---- Dot products over positions
-  void add_dots(const Part& part, const Unit& unit, int64_t group, bool first) const {
+  void add_dots(const Queue& queue, const Part& part, const Unit& unit, int64_t group,
+                bool first) const {
     const int64_t out = plan_.c.out[1];
     const int64_t pitch = divide_up(out, kTileCols<T>) * kTileCols<T>;
     const int64_t rows = unit.band.size();
@@ -170,7 +171,7 @@ class WeightGradient {
       }
     }
     const int64_t passes = divide_up(taps, kMostTaps);
-    for (int64_t k = part.k.begin; k < part.k.end; k += taps) {
+    for (int64_t k = part.k.begin; k < part.k.end && !queue.stopped(); k += taps) {
       const T* const x = plane_row(part, k);
       for (int64_t pass = 0; pass < passes; ++pass) {
         const Range range = even_range({0, taps}, passes, pass);
@@ -189,7 +190,8 @@ class WeightGradient {
   }
 
   // ---- Products of tiles
-  void add_products(const Part& part, const Unit& unit, int64_t group, bool first) const {
+  void add_products(const Queue& queue, const Part& part, const Unit& unit, int64_t group,
+                    bool first) const {
     const int64_t positions = unit.band.size() * plan_.c.out[1];
     const int64_t blocks = divide_up(positions, kLongestBlock);
     for (int64_t b = 0; b < blocks; ++b) {
@@ -202,6 +204,7 @@ class WeightGradient {
         for (int64_t t = 0; t < plan_.split.tiles; ++t) {
           const Range rows = plan_.split.tile(t);
           if (rows.begin < part.k.begin || rows.begin >= part.k.end) continue;
+          if (queue.stopped()) return;
           for (int64_t r = 0; r < rows.size(); ++r) {
             T* const to = part.tile + r * kChunk;
             if (plan_.planes) {
