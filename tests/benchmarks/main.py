@@ -14,7 +14,7 @@ from pathlib import Path
 import measure
 from machine import BUSY, Load, choose_cpus, cpu_model
 from sides import HERE, PYTHON, ROOT, Failed, Missing, Workers
-from table import BENCHMARKS, PEER_NAMES, THREADS, bar_text, verdict
+from table import BENCHMARKS, LANGUAGE_WORKERS, PEER_NAMES, THREADS, bar_text, verdict
 
 COLUMNS = "{:16} {:>4} {:>9} {:>9}  {:18} {:>6} {:>15}  {:>6}  {}"
 
@@ -97,7 +97,8 @@ def plot(rows_file, target):
 
 
 def finish(options, rows, missing, failed, machine, workers):
-    machine["peers"] = sorted(worker.about["version"] for name, worker in workers.running.items() if "ours" not in name)
+    machine["peers"] = sorted(worker.about["version"] for name, worker in workers.running.items()
+                              if "ours" not in name and name not in LANGUAGE_WORKERS)
     machine["date"] = time.strftime("%Y-%m-%d")
     machine["quick"] = options.quick
     for row in rows:
