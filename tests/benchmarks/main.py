@@ -39,7 +39,7 @@ def arguments():
 
 def listing():
     for benchmark in BENCHMARKS:
-        bar = f"{benchmark.limit:g} {benchmark.unit}" if benchmark.limit else f"{benchmark.bar:.2f}"
+        bar = bar_text(vars(benchmark))
         peers = " or ".join(PEER_NAMES[peer] for peer in benchmark.peers)
         print(f"{benchmark.name:16} {bar:>7}  {peers:18} {benchmark.what}")
 
