@@ -43,6 +43,7 @@ dlcore_module* dlcore_module_define(dlcore_context* ctx, const char* kind,
   dlcore_module* made = object_call<dlcore_module>(ctx, [&](Context& c) {
     constexpr const char* kCall = "module_define";
     const std::string name = need_text(kind, kCall, "kind");
+    if (name.empty()) invalid("{}: kind is '', expected at least one character", kCall);
     need_pointer(reinterpret_cast<const void*>(forward), kCall, "forward");
     const int64_t n = need_count(n_children, children, kCall, "children");
     const int64_t m = need_count(n_variables, variables, kCall, "variables");

@@ -179,6 +179,7 @@ dlcore_status dlcore_op_register(dlcore_context* ctx, const char* name, int32_t 
   op->destroy = destroy;
   return status_call(ctx, [&](Context& c) {
     op->name = need_text(name, "op_register", "name");
+    if (op->name.empty()) invalid("op_register: name is '', expected at least one character");
     need_pointer(reinterpret_cast<const void*>(infer), "op_register", "infer");
     need_pointer(reinterpret_cast<const void*>(forward), "op_register", "forward");
     need_pointer(number, "op_register", "op");

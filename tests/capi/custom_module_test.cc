@@ -168,6 +168,10 @@ TEST_F(CustomModuleTest, RefusesWhatIsWrong) {
                                  nullptr, nullptr),
             nullptr);
   expect_error(DLCORE_INVALID_ARGUMENT, "kind");
+  EXPECT_EQ(dlcore_module_define(ctx_, "", nullptr, 0, nullptr, nullptr, 0, scaled_forward, nullptr,
+                                 nullptr),
+            nullptr);
+  expect_error(DLCORE_INVALID_ARGUMENT, "module_define: kind is ''");
   EXPECT_EQ(dlcore_module_define(ctx_, "X", nullptr, 1, nullptr, nullptr, 0, scaled_forward,
                                  nullptr, nullptr),
             nullptr);

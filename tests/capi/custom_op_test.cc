@@ -404,6 +404,7 @@ TEST_F(CustomOpLifeTest, DestroyRunsBeforeAFailedRegistrationReturns) {
     }
   };
   refused(ctx_, nullptr, 1, 1, 1, square_infer, &op);
+  refused(ctx_, "", 1, 1, 1, square_infer, &op);
   refused(ctx_, "x", 0, 1, 1, square_infer, &op);
   refused(ctx_, "x", 7, 1, 1, square_infer, &op);
   refused(ctx_, "x", 1, 0, 1, square_infer, &op);
