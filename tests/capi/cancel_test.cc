@@ -15,7 +15,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Generous: an op looks after each part of its work, which takes far less than a millisecond.
-constexpr auto kPrompt = std::chrono::seconds(2);
+// Sanitizers make that some ten times as long.
+constexpr auto kPrompt =
+    std::chrono::seconds(DLCORE_TEST_ADDRESS_SANITIZER || DLCORE_TEST_THREAD_SANITIZER ? 20 : 2);
 
 class CancelTest : public ApiTest {
  protected:
