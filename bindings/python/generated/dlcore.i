@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "native/handle.h"
+#include "native/interrupt.h"
 #include "native/errors.h"
 #include "native/flight.h"
 #include "native/arguments.h"

@@ -70,6 +70,7 @@ static void raise_with_kept(PyObject *exception) {
 /* Raises what sticks to the context. An interrupted call is Python's KeyboardInterrupt. */
 static void raise_from(dlcore_context *ctx, int32_t code) {
   dlcore_error *error = dlcore_context_take_error(ctx);
+  forget_interrupt(ctx);
   if (error) code = dlcore_error_code(error);
   if (code == DLCORE_CANCELLED && PyErr_CheckSignals()) {
     dlcore_error_release(error);

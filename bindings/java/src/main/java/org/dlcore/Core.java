@@ -165,16 +165,24 @@ final class Core implements Reaper.Watched {
       doLate();
       state.compareAndSet(BRIEFLY, IDLE); // unless it was closed
     }
-    Thread inside = user;
-    if (state.get() == BUSY
-        && entries == entriesSeen
-        && inside != null
-        && inside.isInterrupted()
-        && !cancelled) {
-      cancelled = true;
-      cancel();
+    if (!cancelled && isHeldUp()) {
+      synchronized (life) {
+        cancelled = true; // first, so that whoever enters from now on forgets it
+        if (isHeldUp()) {
+          cancel();
+        }
+      }
     }
     entriesSeen = entries;
+  }
+
+  /** The call that was seen the last time still runs, and its thread has been interrupted. */
+  private boolean isHeldUp() {
+    Thread inside = user;
+    return state.get() == BUSY
+        && entries == entriesSeen
+        && inside != null
+        && inside.isInterrupted();
   }
 
   void cancel() {
@@ -189,9 +197,11 @@ final class Core implements Reaper.Watched {
    * A cancellation that came when the interrupted call had just ended must not hit the next one.
    */
   private void forgetCancellation() {
-    cancelled = false;
-    Raw.dlcore_context_synchronize(pointer);
-    Raw.dlcore_context_clear_error(pointer);
+    synchronized (life) {
+      cancelled = false;
+      Raw.dlcore_context_synchronize(pointer);
+      Raw.dlcore_context_clear_error(pointer);
+    }
   }
 
   // ---- Inside
