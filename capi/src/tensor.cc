@@ -7,6 +7,7 @@
 #include "capi/src/call.h"
 #include "core/graph/capture.h"
 #include "core/ops/rules.h"
+#include "core/tensor/from_host.h"
 #include "core/tensor/gather_elements.h"
 #include "core/tensor/text.h"
 
@@ -38,22 +39,10 @@ int64_t count_of(std::span<const int64_t> shape, Dtype dtype, const char* call) 
   }
 }
 
-void need_bools(const void* data, int64_t count, const char* call) {
-  const auto* bytes = static_cast<const uint8_t*>(data);
-  for (int64_t i = 0; i < count; ++i) {
-    if (bytes[i] > 1)
-      invalid("{}: byte {} of a bool tensor is {}, expected 0 or 1", call, i, bytes[i]);
-  }
-}
-
-TensorRef from_host(Context& ctx, const char* call, Dtype dtype, std::span<const int64_t> shape,
-                    const void* data) {
-  const int64_t count = count_of(shape, dtype, call);
-  if (count > 0) need_pointer(data, call, "data");
-  if (dtype == DLCORE_BOOL) need_bools(data, count, call);
-  TensorRef tensor = new_tensor(ctx, ctx.device(), dtype, shape);
-  write_tensor(ctx, *tensor, data);
-  return tensor;
+TensorRef copy_in(Context& ctx, const char* call, Dtype dtype, std::span<const int64_t> shape,
+                  const void* data) {
+  if (count_of(shape, dtype, call) > 0) need_pointer(data, call, "data");
+  return from_host(ctx, call, dtype, shape, data);
 }
 
 template <class T>
@@ -65,7 +54,7 @@ dlcore_tensor* from_elements(dlcore_context* handle, const char* call, Dtype dty
     if (count != expected) {
       invalid("{}: count is {}, expected {} for shape {}", call, count, expected, shape_text(dims));
     }
-    return from_host(c, call, dtype, dims, data);
+    return copy_in(c, call, dtype, dims, data);
   });
 }
 
@@ -106,7 +95,7 @@ dlcore_tensor* dlcore_tensor_create(dlcore_context* ctx, dlcore_dtype dtype, con
       invalid("tensor_create: bytes is {}, expected {} for {} {}", bytes, expected,
               dtype_name(dtype), shape_text(dims));
     }
-    return from_host(c, "tensor_create", dtype, dims, data);
+    return copy_in(c, "tensor_create", dtype, dims, data);
   });
 }
 
@@ -121,18 +110,16 @@ dlcore_tensor* dlcore_tensor_create_strided(dlcore_context* ctx, dlcore_dtype dt
     if (rank > 0) need_pointer(strides, kCall, "strides");
     const std::span<const int64_t> steps(strides, static_cast<size_t>(rank));
     const int64_t count = count_of(dims, dtype, kCall);
-    if (count == 0) return from_host(c, kCall, dtype, dims, data);
+    if (count == 0) return copy_in(c, kCall, dtype, dims, data);
     need_pointer(data, kCall, "data");
     const Reach reach = reach_of(dims, steps);
     const int64_t first = checked_add(offset, reach.first), last = checked_add(offset, reach.last);
     if (first < 0 || static_cast<uint64_t>(last) >= elements) {
       invalid("{}: elements {} to {} are read, but data has {}", kCall, first, last, elements);
     }
-    std::vector<std::byte> dense(static_cast<size_t>(count) * dtype_bytes(dtype));
     const auto* origin =
         static_cast<const std::byte*>(data) + offset * static_cast<int64_t>(dtype_bytes(dtype));
-    gather_elements(origin, dtype, dims, steps, dense.data());
-    return from_host(c, kCall, dtype, dims, dense.data());
+    return from_host(c, kCall, dtype, dims, steps, origin);
   });
 }
 

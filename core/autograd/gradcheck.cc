@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/autograd/backward.h"
+#include "core/engine/child_context.h"
 #include "core/ops/calls.h"
 #include "core/ops/rules.h"
 
@@ -31,11 +32,7 @@ Value make(Context& ctx, const Value& like, const Elements& elements) {
 // Calls the program's function on a child context, whose error becomes the cause of ours.
 Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data,
           std::span<const Value> inputs) {
-  Ref<Context> child =
-      make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), uint64_t{0});
-  child->inherit(ctx);
-  child->retain();
-  child->give_to_program();
+  const ChildContext child(ctx, 0);
   std::vector<dlcore_tensor*> handles;
   for (const Value& v : inputs) {
     v.tensor().retain();
@@ -43,9 +40,8 @@ Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data,
     handles.push_back(reinterpret_cast<dlcore_tensor*>(&v.tensor()));
   }
   dlcore_tensor* output = nullptr;
-  const dlcore_status status =
-      function(user_data, reinterpret_cast<dlcore_context*>(child.get()), handles.data(),
-               static_cast<int64_t>(handles.size()), &output);
+  const dlcore_status status = function(user_data, child.handle(), handles.data(),
+                                        static_cast<int64_t>(handles.size()), &output);
   Value y;
   auto* tensor = reinterpret_cast<Tensor*>(output);
   const bool valid = tensor != nullptr &&
@@ -54,7 +50,6 @@ Value run(Context& ctx, dlcore_gradcheck_function function, void* user_data,
   if (valid) y = Value(ctx, TensorRef(tensor));
   for (const Value& v : inputs) v.tensor().program_release();
   std::shared_ptr<const Error> cause = child->take_error();
-  child->program_release();
   if (status != DLCORE_OK || cause != nullptr || !y) {
     const dlcore_status code = cause                 ? cause->code
                                : status != DLCORE_OK ? status

@@ -172,13 +172,20 @@ const char* children_name(Children children) {
   return children == Children::kNone ? "none" : children == Children::kOne ? "one" : "list";
 }
 
-Json describe(const LayerDef& layer) {
+// What definitions of layers, optimizers and schedules have in common.
+template <class Def>
+Json head_of(const Def& def) {
   Json entry;
-  entry["name"] = layer.name;
-  entry["number"] = layer.number;
-  entry["version"] = layer.version;
-  entry["function"] = layer.function;
-  entry["doc"] = layer.doc;
+  entry["name"] = def.name;
+  entry["number"] = def.number;
+  entry["version"] = def.version;
+  entry["function"] = def.function;
+  entry["doc"] = def.doc;
+  return entry;
+}
+
+Json describe(const LayerDef& layer) {
+  Json entry = head_of(layer);
   entry["children"] = children_name(layer.children);
   entry["attrs"] = describe(attr_defs(layer));
   entry["variables"] = Json::array();
@@ -193,12 +200,7 @@ Json describe(const LayerDef& layer) {
 }
 
 Json describe(const OptimizerDef& optimizer) {
-  Json entry;
-  entry["name"] = optimizer.name;
-  entry["number"] = optimizer.number;
-  entry["version"] = optimizer.version;
-  entry["function"] = optimizer.function;
-  entry["doc"] = optimizer.doc;
+  Json entry = head_of(optimizer);
   entry["attrs"] = describe(attr_defs(optimizer));
   entry["state"] = Json::array();
   for (const char* state : optimizer.state) entry["state"].push_back(state);
@@ -206,12 +208,7 @@ Json describe(const OptimizerDef& optimizer) {
 }
 
 Json describe(const ScheduleDef& schedule) {
-  Json entry;
-  entry["name"] = schedule.name;
-  entry["number"] = schedule.number;
-  entry["version"] = schedule.version;
-  entry["function"] = schedule.function;
-  entry["doc"] = schedule.doc;
+  Json entry = head_of(schedule);
   entry["attrs"] = describe(attr_defs(schedule));
   return entry;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/engine/context.h"
+#include "core/tensor/from_host.h"
 #include "core/tensor/gather_elements.h"
 
 namespace dlcore::dlpack {
@@ -119,25 +120,6 @@ Found look(const Array& array) {
   return found;
 }
 
-void need_bools(const std::byte* bytes, int64_t count) {
-  const auto* bad =
-      std::find_if(bytes, bytes + count, [](std::byte b) { return std::to_integer<int>(b) > 1; });
-  if (bad != bytes + count) {
-    invalid("tensor_from_dlpack: byte {} of a bool tensor is {}, expected 0 or 1", bad - bytes,
-            std::to_integer<int>(*bad));
-  }
-}
-
-TensorRef copy_of(Context& ctx, const Found& found) {
-  std::vector<std::byte> dense(static_cast<size_t>(found.count) * dtype_bytes(found.dtype));
-  if (found.count > 0)
-    gather_elements(found.first, found.dtype, found.shape, found.strides, dense.data());
-  if (found.dtype == DLCORE_BOOL) need_bools(dense.data(), found.count);
-  TensorRef tensor = new_tensor(ctx, ctx.device(), found.dtype, found.shape);
-  write_tensor(ctx, *tensor, dense.data());
-  return tensor;
-}
-
 bool can_borrow(Context& ctx, const Found& found) {
   return &ctx.device() == &ctx.engine().cpu() && found.count > 0 && found.dtype != DLCORE_BOOL &&
          reinterpret_cast<uintptr_t>(found.first) % dtype_bytes(found.dtype) == 0 &&
@@ -148,7 +130,8 @@ template <class Managed>
 TensorRef take_any(Context& ctx, Managed& managed, bool borrow) {
   const Found found = look(managed.array);
   if (!borrow || !can_borrow(ctx, found)) {
-    TensorRef copy = copy_of(ctx, found);
+    TensorRef copy =
+        from_host(ctx, "tensor_from_dlpack", found.dtype, found.shape, found.strides, found.first);
     if (managed.deleter != nullptr) managed.deleter(&managed);
     return copy;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/definitions.h"
+
 namespace dlcore {
 
 extern const LayerFamily activation_layers, container_layers, convolution_layers, embedding_layers,
@@ -32,18 +34,7 @@ std::span<const LayerDef* const> all_layers() {
   return all;
 }
 
-const LayerDef* find_layer(int32_t number) {
-  for (const LayerDef* layer : all_layers()) {
-    if (layer->number == number) return layer;
-  }
-  return nullptr;
-}
-
-const LayerDef* find_layer(std::string_view name) {
-  for (const LayerDef* layer : all_layers()) {
-    if (layer->name == name) return layer;
-  }
-  return nullptr;
-}
+const LayerDef* find_layer(int32_t number) { return find_definition(all_layers(), number); }
+const LayerDef* find_layer(std::string_view name) { return find_definition(all_layers(), name); }
 
 }  // namespace dlcore

@@ -2,7 +2,7 @@
 #include "core/ops/callback.h"
 
 #include "core/base/error.h"
-#include "core/engine/context.h"
+#include "core/engine/child_context.h"
 #include "core/graph/capture.h"
 #include "dlcore/context.h"
 
@@ -23,29 +23,22 @@ void lend(OpCall& call, Fn&& fn) {
 
 void run_callback(Context& ctx, bool manual, std::string_view owner, std::string_view what,
                   OpCall& call, const CallbackBody& body) {
-  const uint64_t flags = manual ? DLCORE_CONTEXT_MANUAL : 0;
-  Ref<Context> child =
-      make_ref<Context>(Ref<Engine>(&ctx.engine()), ctx.device(), ctx.seed(), flags);
-  child->inherit(ctx);
+  const ChildContext child(ctx, manual ? DLCORE_CONTEXT_MANUAL : 0);
   std::swap(child->capture, ctx.capture);  // its calls are captured like the caller's
-  call.child = child.get();
-  child->retain();
-  child->give_to_program();
+  call.child = &*child;
   lend(call, [](Tensor& t) {
     t.retain();
     t.give_to_program();
   });
-  const dlcore_status status = body(reinterpret_cast<dlcore_context*>(child.get()),
-                                    reinterpret_cast<dlcore_op_call*>(&call));
+  const dlcore_status status = body(child.handle(), reinterpret_cast<dlcore_op_call*>(&call));
   lend(call, [](Tensor& t) { t.program_release(); });
   std::swap(child->capture, ctx.capture);
   call.child = nullptr;
   std::shared_ptr<const Error> cause = child->take_error();
-  child->program_release();
   if (status == DLCORE_OK && cause == nullptr) return;
   const dlcore_status code = cause != nullptr ? cause->code : status;
-  Error error(
-      code, formatted("{}: its {} callback failed with {}{}{}", owner, what,
+  Error error(code,
+              formatted("{}: its {} callback failed with {}{}{}", owner, what,
                         dlcore_status_name(code), cause ? ": " : "", cause ? cause->message : ""));
   error.cause = std::move(cause);
   throw error;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/base/definitions.h"
 #include "core/base/error.h"
 
 namespace dlcore {
@@ -31,17 +32,10 @@ std::span<const OptimizerDef* const> all_optimizers() {
 }
 
 const OptimizerDef* find_optimizer(int32_t number) {
-  for (const OptimizerDef* optimizer : all_optimizers()) {
-    if (optimizer->number == number) return optimizer;
-  }
-  return nullptr;
+  return find_definition(all_optimizers(), number);
 }
-
 const OptimizerDef* find_optimizer(std::string_view name) {
-  for (const OptimizerDef* optimizer : all_optimizers()) {
-    if (optimizer->name == name) return optimizer;
-  }
-  return nullptr;
+  return find_definition(all_optimizers(), name);
 }
 
 }  // namespace dlcore

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/base/definitions.h"
 #include "core/base/error.h"
 #include "core/optim/definition.h"
 
@@ -40,17 +41,10 @@ std::span<const ScheduleDef* const> all_schedules() {
 }
 
 const ScheduleDef* find_schedule(int32_t number) {
-  for (const ScheduleDef* schedule : all_schedules()) {
-    if (schedule->number == number) return schedule;
-  }
-  return nullptr;
+  return find_definition(all_schedules(), number);
 }
-
 const ScheduleDef* find_schedule(std::string_view name) {
-  for (const ScheduleDef* schedule : all_schedules()) {
-    if (schedule->name == name) return schedule;
-  }
-  return nullptr;
+  return find_definition(all_schedules(), name);
 }
 
 }  // namespace dlcore
