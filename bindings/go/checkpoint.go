@@ -117,53 +117,25 @@ func (c *Checkpoint) Warning() string {
 
 // SaveFile saves everything. The old file is there or the new one, whenever the machine dies.
 func (c *Checkpoint) SaveFile(path string) error {
-	return c.file("checkpoint_save", path, raw.CheckpointSave)
+	return byFile(&c.object, "checkpoint", "checkpoint_save", path, raw.CheckpointSave)
 }
 
 // LoadFile loads everything; nothing changes on failure.
 func (c *Checkpoint) LoadFile(path string) error {
-	return c.file("checkpoint_load", path, raw.CheckpointLoad)
-}
-
-func (c *Checkpoint) file(what, path string, do func(raw.Context, raw.Checkpoint, *byte) int32) error {
-	f := c.dl.begin(what)
-	defer f.end()
-	if handle, text := use(&f, "checkpoint", &c.object), f.text("path", path); f.ok() {
-		f.status(do(f.ctx, handle, text))
-	}
-	return f.outcome()
+	return byFile(&c.object, "checkpoint", "checkpoint_load", path, raw.CheckpointLoad)
 }
 
 // Save writes what SaveFile would.
 func (c *Checkpoint) Save(w io.Writer) error {
-	f := c.dl.begin("checkpoint_write")
-	defer f.end()
-	if handle := use(&f, "checkpoint", &c.object); f.ok() {
-		s := writing(w)
-		f.status(raw.CheckpointWrite(f.ctx, handle, raw.WriteFunction, s.number))
-		s.end(&f)
-	}
-	return f.outcome()
+	return toWriter(&c.object, "checkpoint", "checkpoint_write", w, raw.CheckpointWrite)
 }
 
 // Load reads what Save wrote.
 func (c *Checkpoint) Load(r io.Reader) error {
-	f := c.dl.begin("checkpoint_read")
-	defer f.end()
-	if handle := use(&f, "checkpoint", &c.object); f.ok() {
-		s := reading(r)
-		f.status(raw.CheckpointRead(f.ctx, handle, raw.ReadFunction, s.number))
-		s.end(&f)
-	}
-	return f.outcome()
+	return fromReader(&c.object, "checkpoint", "checkpoint_read", r, raw.CheckpointRead)
 }
 
 // LoadBytes loads from memory.
 func (c *Checkpoint) LoadBytes(data []byte) error {
-	f := c.dl.begin("checkpoint_load_buffer")
-	defer f.end()
-	if handle := use(&f, "checkpoint", &c.object); f.ok() {
-		f.status(raw.CheckpointLoadBuffer(f.ctx, handle, raw.Pointer(data), uint64(len(data))))
-	}
-	return f.outcome()
+	return fromBytes(&c.object, "checkpoint", "checkpoint_load_buffer", data, raw.CheckpointLoadBuffer)
 }

@@ -193,51 +193,26 @@ func (m *Module) Find(path string) *Variable {
 }
 
 // SaveFile saves all variables by path as safetensors. The file is replaced as a whole or not at all.
-func (m *Module) SaveFile(path string) error { return m.file("module_save", path, raw.ModuleSave) }
+func (m *Module) SaveFile(path string) error {
+	return byFile(&m.object, "module", "module_save", path, raw.ModuleSave)
+}
 
 // LoadFile loads them: every variable must be there, and nothing else. Nothing changes on failure.
-func (m *Module) LoadFile(path string) error { return m.file("module_load", path, raw.ModuleLoad) }
-
-func (m *Module) file(what, path string, do func(raw.Context, raw.Module, *byte) int32) error {
-	f := m.dl.begin(what)
-	defer f.end()
-	handle, text := use(&f, "module", &m.object), f.text("path", path)
-	if f.ok() {
-		f.status(do(f.ctx, handle, text))
-	}
-	return f.outcome()
+func (m *Module) LoadFile(path string) error {
+	return byFile(&m.object, "module", "module_load", path, raw.ModuleLoad)
 }
 
 // Save writes what SaveFile would.
 func (m *Module) Save(w io.Writer) error {
-	f := m.dl.begin("module_write")
-	defer f.end()
-	if handle := use(&f, "module", &m.object); f.ok() {
-		s := writing(w)
-		f.status(raw.ModuleWrite(f.ctx, handle, raw.WriteFunction, s.number))
-		s.end(&f)
-	}
-	return f.outcome()
+	return toWriter(&m.object, "module", "module_write", w, raw.ModuleWrite)
 }
 
 // Load reads what Save wrote.
 func (m *Module) Load(r io.Reader) error {
-	f := m.dl.begin("module_read")
-	defer f.end()
-	if handle := use(&f, "module", &m.object); f.ok() {
-		s := reading(r)
-		f.status(raw.ModuleRead(f.ctx, handle, raw.ReadFunction, s.number))
-		s.end(&f)
-	}
-	return f.outcome()
+	return fromReader(&m.object, "module", "module_read", r, raw.ModuleRead)
 }
 
 // LoadBytes loads from memory.
 func (m *Module) LoadBytes(data []byte) error {
-	f := m.dl.begin("module_load_buffer")
-	defer f.end()
-	if handle := use(&f, "module", &m.object); f.ok() {
-		f.status(raw.ModuleLoadBuffer(f.ctx, handle, raw.Pointer(data), uint64(len(data))))
-	}
-	return f.outcome()
+	return fromBytes(&m.object, "module", "module_load_buffer", data, raw.ModuleLoadBuffer)
 }

@@ -105,32 +105,13 @@ namespace Dlcore
 
         /// <summary>Loads everything; nothing changes on failure.</summary>
         /// <param name="bytes">the whole file</param>
-        public void Load(byte[] bytes)
-        {
-            if (bytes == null) throw new ArgumentNullException(nameof(bytes));
-            Call((ctx, self) =>
-            {
-                fixed (byte* data = bytes) return Raw.dlcore_checkpoint_load_buffer(ctx, self, data, (ulong)bytes.Length);
-            });
-        }
+        public void Load(byte[] bytes) => Call(bytes, nameof(bytes), Raw.dlcore_checkpoint_load_buffer);
 
-        private delegate int NamedCall(IntPtr ctx, IntPtr checkpoint, byte* name);
-
-        private Checkpoint Named(string name, NamedCall call)
+        private Checkpoint Named(string name, TextCall call)
         {
-            byte[] bytes = Text.Needed(name, nameof(name));
-            Call((ctx, self) =>
-            {
-                fixed (byte* text = bytes) return call(ctx, self, text);
-            });
+            Call(name, nameof(name), call);
             return this;
         }
-
-        private void Call(Func<IntPtr, IntPtr, int> call) => Context.Use(ctx =>
-        {
-            Context.Check(ctx, call(ctx, Context.Use(this, "checkpoint")));
-            return 0;
-        });
 
         private static NativeHandle Create(Context context)
         {

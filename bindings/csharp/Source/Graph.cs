@@ -51,11 +51,7 @@ namespace Dlcore
         });
 
         /// <summary>Checks every rule of the form.</summary>
-        public void Verify() => Context.Use(ctx =>
-        {
-            Context.Check(ctx, Raw.dlcore_graph_verify(ctx, Context.Use(this, "graph")));
-            return 0;
-        });
+        public void Verify() => Call(Raw.dlcore_graph_verify);
 
         /// <summary>A new graph, after a pass.</summary>
         /// <param name="pass">"dce" drops what nothing needs, "cse" computes equal things once</param>

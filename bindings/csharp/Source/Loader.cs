@@ -29,22 +29,14 @@ namespace Dlcore
         /// <summary>Starts an epoch, or goes on within it.</summary>
         /// <param name="epoch">counted from 0</param>
         /// <param name="batch">the next one, counted from 0</param>
-        public void Seek(long epoch, long batch = 0) => Context.Use(ctx =>
-        {
-            Context.Check(ctx, Raw.dlcore_loader_seek(ctx, Context.Use(this, "loader"), epoch, batch));
-            return 0;
-        });
+        public void Seek(long epoch, long batch = 0) => Call((ctx, loader) => Raw.dlcore_loader_seek(ctx, loader, epoch, batch));
 
         /// <summary>Prepares batches ahead on a thread of the loader's own.</summary>
         /// <param name="batches">how many; 0 for none</param>
         /// <returns>the loader</returns>
         public Loader Prefetch(long batches)
         {
-            Context.Use(ctx =>
-            {
-                Context.Check(ctx, Raw.dlcore_loader_set_prefetch(ctx, Context.Use(this, "loader"), batches));
-                return 0;
-            });
+            Call((ctx, loader) => Raw.dlcore_loader_set_prefetch(ctx, loader, batches));
             return this;
         }
 

@@ -122,7 +122,7 @@ namespace Dlcore.Nn
 
         /// <summary>Saves all variables as safetensors; the file is replaced as a whole or not at all.</summary>
         /// <param name="path">of the file</param>
-        public void Save(string path) => CallText(path, Raw.dlcore_module_save);
+        public void Save(string path) => Call(path, nameof(path), Raw.dlcore_module_save);
 
         /// <summary>Saves all variables as safetensors.</summary>
         /// <param name="stream">where to</param>
@@ -131,7 +131,7 @@ namespace Dlcore.Nn
 
         /// <summary>Loads what Save wrote; nothing changes on failure.</summary>
         /// <param name="path">of the file</param>
-        public void Load(string path) => CallText(path, Raw.dlcore_module_load);
+        public void Load(string path) => Call(path, nameof(path), Raw.dlcore_module_load);
 
         /// <summary>Loads what Save wrote; nothing changes on failure.</summary>
         /// <param name="stream">where from; it is read to its end</param>
@@ -140,14 +140,7 @@ namespace Dlcore.Nn
 
         /// <summary>Loads what Save wrote; nothing changes on failure.</summary>
         /// <param name="bytes">the whole file</param>
-        public void Load(byte[] bytes)
-        {
-            if (bytes == null) throw new ArgumentNullException(nameof(bytes));
-            Call((ctx, module) =>
-            {
-                fixed (byte* data = bytes) return Raw.dlcore_module_load_buffer(ctx, module, data, (ulong)bytes.Length);
-            });
-        }
+        public void Load(byte[] bytes) => Call(bytes, nameof(bytes), Raw.dlcore_module_load_buffer);
 
         internal static NativeHandle Owned(IntPtr module) => new NativeHandle(module, GiveBack);
 
@@ -156,23 +149,6 @@ namespace Dlcore.Nn
         {
             Raw.dlcore_module_retain(borrowed);
             return new Module(context, Owned(borrowed));
-        }
-
-        private void Call(Func<IntPtr, IntPtr, int> call) => Context.Use(ctx =>
-        {
-            Context.Check(ctx, call(ctx, Context.Use(this, "module")));
-            return 0;
-        });
-
-        private delegate int TextCall(IntPtr ctx, IntPtr module, byte* text);
-
-        private void CallText(string path, TextCall call)
-        {
-            byte[] bytes = Text.Needed(path, nameof(path));
-            Call((ctx, module) =>
-            {
-                fixed (byte* text = bytes) return call(ctx, module, text);
-            });
         }
 
         private static NativeHandle Create(Context context, int layer, Module[] children, long[] words)

@@ -37,12 +37,8 @@ namespace Dlcore.Optim
         /// <summary>The learning rate of a group, an f64 variable of rank 0; assign it to change the rate.</summary>
         /// <param name="group">its number</param>
         /// <returns>the variable</returns>
-        public Variable LearningRate(long group = 0) => Context.Use(ctx =>
-        {
-            IntPtr variable = Raw.dlcore_optimizer_learning_rate(ctx, Context.Use(this, "optimizer"), group);
-            if (variable == IntPtr.Zero) throw Context.TakeError(ctx);
-            return Variable.Borrowed(Context, variable);
-        });
+        public Variable LearningRate(long group = 0) =>
+            Lent((ctx, optimizer) => Raw.dlcore_optimizer_learning_rate(ctx, optimizer, group));
 
         /// <summary>All state (learning rates, step counts, moments), in a fixed order.</summary>
         /// <returns>the variables</returns>
@@ -76,12 +72,6 @@ namespace Dlcore.Optim
                 return 0;
             });
         }
-
-        private void Call(Func<IntPtr, IntPtr, int> call) => Context.Use(ctx =>
-        {
-            Context.Check(ctx, call(ctx, Context.Use(this, "optimizer")));
-            return 0;
-        });
 
         private static NativeHandle Create(Context context, int optimizer, long[] words)
         {

@@ -18,27 +18,16 @@ namespace Dlcore.Optim
         public string Kind => Read(schedule => Text.From(Raw.dlcore_schedule_kind(schedule)));
 
         /// <summary>Steps taken, an i64 variable of rank 0; the next step goes on from what is assigned to it.</summary>
-        public Variable Count => Call(Raw.dlcore_schedule_count);
+        public Variable Count => Lent(Raw.dlcore_schedule_count);
 
         /// <summary>Sets the rates to those of the next count, all of them or none.</summary>
-        public void Step() => Context.Use(ctx =>
-        {
-            Context.Check(ctx, Raw.dlcore_schedule_step(ctx, Context.Use(this, "schedule")));
-            return 0;
-        });
+        public void Step() => Call(Raw.dlcore_schedule_step);
 
         /// <summary>The base rate of a group, an f64 variable of rank 0; assigning it changes the rates from the next step
         /// on.</summary>
         /// <param name="group">its number</param>
         /// <returns>the variable</returns>
-        public Variable BaseRate(long group = 0) => Call((ctx, schedule) => Raw.dlcore_schedule_base_rate(ctx, schedule, group));
-
-        private Variable Call(Func<IntPtr, IntPtr, IntPtr> call) => Context.Use(ctx =>
-        {
-            IntPtr variable = call(ctx, Context.Use(this, "schedule"));
-            if (variable == IntPtr.Zero) throw Context.TakeError(ctx);
-            return Variable.Borrowed(Context, variable);
-        });
+        public Variable BaseRate(long group = 0) => Lent((ctx, schedule) => Raw.dlcore_schedule_base_rate(ctx, schedule, group));
 
         private static NativeHandle Create(Context context, int schedule, Optimizer optimizer, long[] words)
         {

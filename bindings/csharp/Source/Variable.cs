@@ -79,12 +79,6 @@ namespace Dlcore
             return new Variable(context, borrowed);
         }
 
-        private void Call(Func<IntPtr, IntPtr, int> call) => Context.Use(ctx =>
-        {
-            Context.Check(ctx, call(ctx, Context.Use(this, "variable")));
-            return 0;
-        });
-
         private static NativeHandle Create(Context context, string name, Tensor value, bool trainable)
         {
             if (context == null) throw new ArgumentNullException(nameof(context));

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import BinaryIO, Union
 
-from . import _context
+from . import _context, _files
 from . import _dlcore as raw
-from ._module import Module, Source, Variable
+from ._files import Source
+from ._module import Module, Variable
 from ._optimizer import Optimizer
 from ._schedule import Schedule
 from ._types import Path
@@ -19,9 +19,8 @@ Part = Union[Module, Optimizer, Schedule, Loader, Variable]
 
 
 class Checkpoint(raw.dlcore_checkpoint):
-    """What belongs to a training, each object under a name: models, optimizers, schedules, loaders, single
-    variables. The
-    generator of the context belongs to it always.
+    """What belongs to a training, each object under a name: models, optimizers, schedules, loaders, single variables.
+    The generator of the context belongs to it always.
 
         checkpoint = Checkpoint(model=model, adam=adam, data=loader)
         checkpoint.save("training.safetensors")
@@ -58,19 +57,12 @@ class Checkpoint(raw.dlcore_checkpoint):
 
     def save(self, file: Path | BinaryIO) -> None:
         """A file is replaced as a whole or not at all."""
-        if hasattr(file, "write"):
-            raw.dlcore_checkpoint_write(_context.serving(self), self, file.write)
-        else:
-            raw.dlcore_checkpoint_save(_context.serving(self), self, os.fspath(file))
+        _files.save(file, (_context.serving(self), self), by_stream=raw.dlcore_checkpoint_write, by_path=raw.dlcore_checkpoint_save)
 
     def load(self, source: Source) -> None:
         """Loads what save wrote, from a path, a buffer or an open file; nothing changes on failure. Warns when
         version, device or instruction set are others, so that what follows may differ in its last bits."""
-        if isinstance(source, (bytes, bytearray, memoryview)):
-            raw.dlcore_checkpoint_load_buffer(_context.serving(self), self, source)
-        elif hasattr(source, "read"):
-            raw.dlcore_checkpoint_read(_context.serving(self), self, source.read)
-        else:
-            raw.dlcore_checkpoint_load(_context.serving(self), self, os.fspath(source))
+        _files.load(source, (_context.serving(self), self), by_buffer=raw.dlcore_checkpoint_load_buffer,
+                    by_stream=raw.dlcore_checkpoint_read, by_path=raw.dlcore_checkpoint_load)
         if warning := raw.dlcore_checkpoint_warning(self):
             warnings.warn(f"checkpoint: {warning}", stacklevel=2)

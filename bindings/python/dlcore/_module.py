@@ -5,16 +5,14 @@ _custom_module."""
 from __future__ import annotations
 
 import io
-import os
-from typing import Any, BinaryIO, Iterator, Sequence, Union
+from typing import Any, BinaryIO, Iterator, Sequence
 
-from . import _context, _custom_module
+from . import _context, _custom_module, _files
 from . import _dlcore as raw
 from ._codes import FailedPrecondition
 from ._dlcore import Tensor
+from ._files import Source
 from ._types import Path
-
-Source = Union[Path, bytes, bytearray, memoryview, BinaryIO]
 
 
 @raw.make_as
@@ -189,19 +187,12 @@ class Module(raw.dlcore_module):
 
     def save(self, file: Path | BinaryIO) -> None:
         """Saves all variables as safetensors; a file is replaced as a whole or not at all."""
-        if hasattr(file, "write"):
-            raw.dlcore_module_write(_context.serving(self), self, file.write)
-        else:
-            raw.dlcore_module_save(_context.serving(self), self, os.fspath(file))
+        _files.save(file, (_context.serving(self), self), by_stream=raw.dlcore_module_write, by_path=raw.dlcore_module_save)
 
     def load(self, source: Source) -> None:
         """Loads what save wrote, from a path, a buffer or an open file; nothing changes on failure."""
-        if isinstance(source, (bytes, bytearray, memoryview)):
-            raw.dlcore_module_load_buffer(_context.serving(self), self, source)
-        elif hasattr(source, "read"):
-            raw.dlcore_module_read(_context.serving(self), self, source.read)
-        else:
-            raw.dlcore_module_load(_context.serving(self), self, os.fspath(source))
+        _files.load(source, (_context.serving(self), self), by_buffer=raw.dlcore_module_load_buffer,
+                    by_stream=raw.dlcore_module_read, by_path=raw.dlcore_module_load)
 
     def to_bytes(self) -> bytes:
         """What save would write."""

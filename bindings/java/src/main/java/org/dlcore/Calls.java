@@ -3,6 +3,7 @@ package org.dlcore;
 
 import java.util.HashMap;
 import java.util.List;
+import java.util.function.LongFunction;
 import java.util.Map;
 import org.dlcore.internal.Access;
 import org.dlcore.internal.Access.Call;
@@ -124,6 +125,19 @@ final class Calls extends Access {
       throw dl.core.failure();
     }
     return Variable.of(dl, variable);
+  }
+
+  @Override
+  public String lentText(Context dl, Resource on, LongFunction<String> call) {
+    String[] text = new String[1];
+    value(
+        dl,
+        on,
+        (ctx, self) -> {
+          text[0] = call.apply(self);
+          return 0;
+        });
+    return text[0];
   }
 
   @Override

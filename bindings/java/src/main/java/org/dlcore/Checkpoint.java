@@ -113,7 +113,7 @@ public final class Checkpoint extends Resource {
    * @return the text; null when there is none
    */
   public String text(String key) {
-    return read(self -> Raw.dlcore_checkpoint_text(self, key));
+    return Access.get().lentText(context, this, self -> Raw.dlcore_checkpoint_text(self, key));
   }
 
   /**
@@ -122,20 +122,7 @@ public final class Checkpoint extends Resource {
    * @return why, or an empty text
    */
   public String warning() {
-    return read(Raw::dlcore_checkpoint_warning);
-  }
-
-  private String read(java.util.function.LongFunction<String> function) {
-    String[] text = new String[1];
-    Access.get()
-        .value(
-            context,
-            this,
-            (ctx, self) -> {
-              text[0] = function.apply(self);
-              return 0;
-            });
-    return text[0];
+    return Access.get().lentText(context, this, Raw::dlcore_checkpoint_warning);
   }
 
   /**
@@ -154,14 +141,7 @@ public final class Checkpoint extends Resource {
    * @param stream takes the bytes; it stays open
    */
   public void save(OutputStream stream) {
-    Streams.write(
-        stream,
-        (function, number) ->
-            Access.get()
-                .status(
-                    context,
-                    this,
-                    (ctx, self) -> Raw.dlcore_checkpoint_write(ctx, self, function, number)));
+    Streams.write(context, this, stream, Raw::dlcore_checkpoint_write);
   }
 
   /**
@@ -180,14 +160,7 @@ public final class Checkpoint extends Resource {
    * @param stream gives the bytes, and is read to its end; it stays open
    */
   public void load(InputStream stream) {
-    Streams.read(
-        stream,
-        (function, number) ->
-            Access.get()
-                .status(
-                    context,
-                    this,
-                    (ctx, self) -> Raw.dlcore_checkpoint_read(ctx, self, function, number)));
+    Streams.read(context, this, stream, Raw::dlcore_checkpoint_read);
   }
 
   /**
@@ -196,13 +169,6 @@ public final class Checkpoint extends Resource {
    * @param bytes what lies between position and limit
    */
   public void load(ByteBuffer bytes) {
-    Streams.buffer(
-        bytes,
-        (address, size) ->
-            Access.get()
-                .status(
-                    context,
-                    this,
-                    (ctx, self) -> Raw.dlcore_checkpoint_load_buffer(ctx, self, address, size)));
+    Streams.buffer(context, this, bytes, Raw::dlcore_checkpoint_load_buffer);
   }
 }

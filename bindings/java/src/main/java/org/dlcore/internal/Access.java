@@ -2,6 +2,7 @@
 package org.dlcore.internal;
 
 import java.util.List;
+import java.util.function.LongFunction;
 import org.dlcore.Context;
 import org.dlcore.Resource;
 import org.dlcore.Tensor;
@@ -62,6 +63,9 @@ public abstract class Access {
 
   /** Runs a call that writes a text by the two-call pattern. */
   public abstract String text(Context dl, Resource on, TextCall call);
+
+  /** Reads a text that an object lends; null when there is none. */
+  public abstract String lentText(Context dl, Resource on, LongFunction<String> call);
 
   /** A handle that is closed with the context at the latest. */
   public abstract Handle own(Context dl, Handle.Kind kind, long made);

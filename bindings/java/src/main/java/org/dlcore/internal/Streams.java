@@ -4,6 +4,8 @@ package org.dlcore.internal;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
+import org.dlcore.Context;
+import org.dlcore.Resource;
 
 /** Streams and buffers of Java, where C wants functions and addresses. */
 public final class Streams {
@@ -12,6 +14,28 @@ public final class Streams {
   /** A call into C that takes two addresses: function and user_data, or data and size. */
   public interface Call {
     void run(long first, long second);
+  }
+
+  /** The same with an object, on a context; it returns a status. */
+  public interface ObjectCall {
+    int run(long context, long self, long first, long second);
+  }
+
+  public static void write(Context dl, Resource on, OutputStream stream, ObjectCall call) {
+    write(stream, checked(dl, on, call));
+  }
+
+  public static void read(Context dl, Resource on, InputStream stream, ObjectCall call) {
+    read(stream, checked(dl, on, call));
+  }
+
+  public static void buffer(Context dl, Resource on, ByteBuffer bytes, ObjectCall call) {
+    buffer(bytes, checked(dl, on, call));
+  }
+
+  private static Call checked(Context dl, Resource on, ObjectCall call) {
+    return (first, second) ->
+        Access.get().status(dl, on, (ctx, self) -> call.run(ctx, self, first, second));
   }
 
   public static void write(OutputStream stream, Call call) {

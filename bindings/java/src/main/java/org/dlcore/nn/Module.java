@@ -66,16 +66,7 @@ public class Module extends Resource {
    * @return its name in the catalogue, like {@code Linear}
    */
   public String kind() {
-    String[] kind = new String[1];
-    Access.get()
-        .value(
-            context(),
-            this,
-            (ctx, self) -> {
-              kind[0] = Raw.dlcore_module_kind(self);
-              return 0;
-            });
-    return kind[0];
+    return Access.get().lentText(context(), this, Raw::dlcore_module_kind);
   }
 
   /**
@@ -190,14 +181,7 @@ public class Module extends Resource {
    * @param stream takes the bytes; it stays open
    */
   public void save(OutputStream stream) {
-    Streams.write(
-        stream,
-        (function, number) ->
-            Access.get()
-                .status(
-                    context(),
-                    this,
-                    (ctx, self) -> Raw.dlcore_module_write(ctx, self, function, number)));
+    Streams.write(context(), this, stream, Raw::dlcore_module_write);
   }
 
   /**
@@ -216,14 +200,7 @@ public class Module extends Resource {
    * @param stream gives the bytes, and is read to its end; it stays open
    */
   public void load(InputStream stream) {
-    Streams.read(
-        stream,
-        (function, number) ->
-            Access.get()
-                .status(
-                    context(),
-                    this,
-                    (ctx, self) -> Raw.dlcore_module_read(ctx, self, function, number)));
+    Streams.read(context(), this, stream, Raw::dlcore_module_read);
   }
 
   /**
@@ -232,13 +209,6 @@ public class Module extends Resource {
    * @param bytes what lies between position and limit
    */
   public void load(ByteBuffer bytes) {
-    Streams.buffer(
-        bytes,
-        (address, size) ->
-            Access.get()
-                .status(
-                    context(),
-                    this,
-                    (ctx, self) -> Raw.dlcore_module_load_buffer(ctx, self, address, size)));
+    Streams.buffer(context(), this, bytes, Raw::dlcore_module_load_buffer);
   }
 }

@@ -45,16 +45,7 @@ public abstract class Schedule extends Resource {
    * @return its name in the catalogue, like {@code CosineAnnealingLR}
    */
   public String kind() {
-    String[] kind = new String[1];
-    Access.get()
-        .value(
-            context(),
-            this,
-            (ctx, self) -> {
-              kind[0] = Raw.dlcore_schedule_kind(self);
-              return 0;
-            });
-    return kind[0];
+    return Access.get().lentText(context(), this, Raw::dlcore_schedule_kind);
   }
 
   /**
