@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from examples import languages_of
 MIN_ACCURACY = {"mlp": 0.88, "cnn": 0.90}
 SHORT_RUN = ["--limit", "300"]
 
@@ -50,11 +52,6 @@ def check_answers(directory, language):
     if done.returncode or not last.startswith("3000 requests, 0 wrong"):
         raise ValueError(f"ended with {done.returncode}\n{done.stdout[-2000:]}")
     return last
-
-
-def languages_of(example):
-    listed = subprocess.run([ROOT / "examples/run", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    return [line.split()[1] for line in listed.splitlines() if line.startswith(f"{example} ")]
 
 
 def main():

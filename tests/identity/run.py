@@ -14,6 +14,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from examples import languages_of
+
 HALF = 20  # steps before a checkpoint, and after it
 THREADS = {"c": "1"}  # the others use all there are
 
@@ -88,14 +91,8 @@ class Run:
         return 1 if self.failed or not self.passed else 0
 
 
-def listed():
-    lines = subprocess.run([ROOT / "examples/run", "--list"], stdout=subprocess.PIPE, text=True,
-                           check=True).stdout.splitlines()
-    return [line.split()[1] for line in lines if line.startswith("fashion_mnist ")]
-
-
 def main():
-    languages = sys.argv[1:] or listed()
+    languages = sys.argv[1:] or languages_of("fashion_mnist")
     for language in languages:
         shell(f"setup_{language}")
         shell(f"build_{language}")

@@ -4,10 +4,9 @@
 
 csharp_packages=(mono-mcs mono-runtime libmono-system-core4.0-cil python3-pip)
 csharp_runtime_version=3.1.23
-csharp_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-csharp_dotnet=$csharp_root/.cache/dotnet/dotnetcore2/bin
+csharp_dotnet=$root/.cache/dotnet/dotnetcore2/bin
 csharp_framework=$csharp_dotnet/shared/Microsoft.NETCore.App/$csharp_runtime_version
-csharp_output=$csharp_root/.cache/csharp
+csharp_output=$root/.cache/csharp
 
 setup_csharp() {
   local name missing=() download
@@ -18,8 +17,8 @@ setup_csharp() {
   echo "Fetching dotnetcore2 $csharp_runtime_version" >&2
   python3 -m pip download -q --no-deps --disable-pip-version-check --only-binary :all: -d "$download" \
     "dotnetcore2==$csharp_runtime_version" >&2 &&
-    rm -rf "$csharp_root/.cache/dotnet" &&
-    python3 -m zipfile -e "$download"/*.whl "$csharp_root/.cache/dotnet" &&
+    rm -rf "$root/.cache/dotnet" &&
+    python3 -m zipfile -e "$download"/*.whl "$root/.cache/dotnet" &&
     chmod +x "$csharp_dotnet/dotnet"
   name=$?
   rm -rf "$download"
@@ -49,7 +48,7 @@ csharp_compile() {
   if [ "$name" = Dlcore ]; then return 0; fi
   printf '{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"%s"}}}\n' \
     "$csharp_runtime_version" >"$directory/$name.runtimeconfig.json"
-  printf '#!/bin/sh\nexport LD_LIBRARY_PATH="%s/build/capi${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"\n' "$csharp_root" >"$directory/$name"
+  printf '#!/bin/sh\nexport LD_LIBRARY_PATH="%s/build/capi${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"\n' "$root" >"$directory/$name"
   printf 'export DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 DOTNET_CLI_TELEMETRY_OPTOUT=1\nexec %s "$@"\n' "${file[*]@Q}" \
     >>"$directory/$name"
   chmod +x "$directory/$name"
@@ -63,22 +62,22 @@ csharp_program() {
 }
 
 # What is compiled, and the commands that compile it.
-csharp_sources=("$csharp_root"/bindings/csharp/{Generated,Source} "$csharp_root"/tests/{bindings,conformance}/csharp
-  "$csharp_root"/tests/benchmarks/worker/csharp "$csharp_root"/examples/{fashion_mnist,serve}/csharp
-  "$csharp_root"/docs/guide.cs "${BASH_SOURCE[0]}")
+csharp_sources=("$root"/bindings/csharp/{Generated,Source} "$root"/tests/{bindings,conformance}/csharp
+  "$root"/tests/benchmarks/worker/csharp "$root"/examples/{fashion_mnist,serve}/csharp
+  "$root"/docs/guide.cs "${BASH_SOURCE[0]}")
 
 # build_csharp_for RUNTIME : the package and all programs, when a source is newer than they are.
 build_csharp_for() {
   local stamp=$csharp_output/$1/built
   if [ -f "$stamp" ] && [ -z "$(find "${csharp_sources[@]}" -newer "$stamp" -print -quit)" ]; then return 0; fi
   csharp_compile "$1" Dlcore.dll -target:library "-doc:$csharp_output/$1/Dlcore.xml" \
-    "$csharp_root"/bindings/csharp/{Generated,Source}/*.cs &&
-    csharp_program "$1" conformance "$csharp_root"/tests/conformance/csharp/*.cs &&
-    csharp_program "$1" binding_tests "$csharp_root"/tests/bindings/csharp/*.cs &&
-    csharp_program "$1" guide "$csharp_root"/docs/guide.cs &&
-    csharp_program "$1" benchmark_worker "$csharp_root"/tests/benchmarks/worker/csharp/*.cs &&
-    csharp_program "$1" example_fashion_mnist "$csharp_root"/examples/fashion_mnist/csharp/*.cs &&
-    csharp_program "$1" example_serve "$csharp_root"/examples/serve/csharp/*.cs &&
+    "$root"/bindings/csharp/{Generated,Source}/*.cs &&
+    csharp_program "$1" conformance "$root"/tests/conformance/csharp/*.cs &&
+    csharp_program "$1" binding_tests "$root"/tests/bindings/csharp/*.cs &&
+    csharp_program "$1" guide "$root"/docs/guide.cs &&
+    csharp_program "$1" benchmark_worker "$root"/tests/benchmarks/worker/csharp/*.cs &&
+    csharp_program "$1" example_fashion_mnist "$root"/examples/fashion_mnist/csharp/*.cs &&
+    csharp_program "$1" example_serve "$root"/examples/serve/csharp/*.cs &&
     touch "$stamp"
 }
 
@@ -87,7 +86,7 @@ build_csharp() { build_csharp_for mono && build_csharp_for coreclr; }
 suite_csharp() {
   local runtime
   for runtime in mono coreclr; do
-    tally "$csharp_output/$runtime/conformance" "$csharp_root/tests/conformance/cases"
+    tally "$csharp_output/$runtime/conformance" "$root/tests/conformance/cases"
     tally "$csharp_output/$runtime/binding_tests"
     tally --check "guide.cs on $runtime" "$csharp_output/$runtime/guide" "$csharp_output/guide.safetensors"
   done
