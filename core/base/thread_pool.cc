@@ -2,7 +2,9 @@
 // A region is opened and closed by its caller at the "gate", one word that also counts the workers
 // inside. Workers spin on it for a moment and then sleep, each on a word of its own; the caller
 // never waits for a worker that has not come in, because every part it would have taken has been
-// taken by someone else.
+// taken by someone else. Everybody has a share of the parts, takes those first and then what is left
+// of the others': so a thread meets the stretch of memory that it had in the op before, which its
+// caches hold, and reads it from front to back.
 #include "core/base/thread_pool.h"
 
 #include <pthread.h>
@@ -101,27 +103,34 @@ class Team {
   void wake_children(int index);
   bool enter(uint32_t gate);
   void leave();
-  void run_parts();
+  void deal(int64_t parts);
+  void run_parts(int64_t own_share);
   void close_region();
 
   struct Job {
-    int64_t parts = 0;
     ThreadPool::Body body = nullptr;
     const void* state = nullptr;
     int64_t helpers = 0;  // workers worth waking
   };
 
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+
   std::unique_ptr<Worker[]> members_;
+  std::unique_ptr<Share[]> shares_;  // the caller's, then the workers'
   int n_workers_ = 0;
   pid_t process_ = getpid();
   Job job_;  // written while the gate is closed and nobody is inside
   alignas(64) std::atomic<uint32_t> gate_{0};
-  alignas(64) std::atomic<int64_t> next_part_{0};
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<bool> stopped_{false};
 };
 
-Team::Team(int workers) : members_(std::make_unique<Worker[]>(static_cast<size_t>(workers))) {
+Team::Team(int workers)
+    : members_(std::make_unique<Worker[]>(static_cast<size_t>(workers))),
+      shares_(std::make_unique<Share[]>(static_cast<size_t>(workers) + 1)) {
   // Threads inherit the mask: the program's signals stay with the program's own threads.
   sigset_t all;
   sigset_t before;
@@ -173,7 +182,7 @@ void Team::serve(Worker& self) {
     seen = region_of(gate);
     if (!enter(gate)) continue;
     wake_children(self.index);
-    run_parts();
+    run_parts(self.index + 1);
     leave();
   }
 }
@@ -251,10 +260,26 @@ void Team::leave() {
   if ((gate & (kOpen | kInsideMask)) == 0) gate_.notify_one();
 }
 
-void Team::run_parts() {
+void Team::deal(int64_t parts) {
+  const int64_t shares = job_.helpers + 1;
+  const int64_t each = parts / shares, larger = parts % shares;
+  int64_t next = 0;
+  for (int64_t i = 0; i < shares; ++i) {
+    Share& share = shares_[static_cast<size_t>(i)];
+    share.next.store(next, std::memory_order_relaxed);
+    share.end = next += each + (i < larger ? 1 : 0);
+  }
+}
+
+void Team::run_parts(int64_t own_share) {
   const Job job = job_;
-  for (int64_t part; (part = next_part_.fetch_add(1, std::memory_order_relaxed)) < job.parts;) {
-    job.body(job.state, part);
+  const int64_t shares = job.helpers + 1;
+  for (int64_t i = 0; i < shares; ++i) {
+    Share& share = shares_[static_cast<size_t>((own_share + i) % shares)];
+    if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
+    for (int64_t part; (part = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;) {
+      job.body(job.state, part);
+    }
   }
 }
 
@@ -269,11 +294,11 @@ bool Team::try_run(int64_t parts, ThreadPool::Body body, const void* state) {
   if (busy_.load(std::memory_order_relaxed) || busy_.exchange(true, std::memory_order_acquire)) {
     return false;
   }
-  job_ = {parts, body, state, std::min<int64_t>(n_workers_, parts - 1)};
-  next_part_.store(0, std::memory_order_relaxed);
+  job_ = {body, state, std::min<int64_t>(n_workers_, parts - 1)};
+  deal(parts);
   gate_.store((gate_.load(std::memory_order_relaxed) + kOneRegion) | kOpen);
   wake_children(-1);
-  run_parts();
+  run_parts(0);
   close_region();
   busy_.store(false, std::memory_order_release);
   return true;
