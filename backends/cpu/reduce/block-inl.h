@@ -116,9 +116,10 @@ HWY_INLINE hn::TFromD<D> fold_lanes(D d, const hn::Vec<D> (&lanes)[kVectors]) {
   }
 }
 
-// Reduces map(x...) over n <= kBlock elements of dense arrays. map(fill...) must be Op's identity.
-template <class Op, class T, class Map, class... X>
-HWY_INLINE T fold_map(int64_t n, T fill, const Map& map, const X*... x) {
+// Folds n <= kBlock elements, given functions from a place to the vector that begins there, and for
+// the last lanes to what there is of it.
+template <class Op, class T, class Whole, class Part>
+HWY_INLINE T fold_vectors(int64_t n, const Whole& whole, const Part& part) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
@@ -126,11 +127,6 @@ HWY_INLINE T fold_map(int64_t n, T fill, const Map& map, const X*... x) {
   const V identity = hn::Set(d, Op::template kIdentity<T>);
   return [&]<size_t... i>(std::index_sequence<i...>) HWY_ATTR {
     V lanes[kVectors] = {((void)i, identity)...};
-    const auto whole = [&](int64_t at) HWY_ATTR { return map(hn::LoadU(d, x + at)...); };
-    const auto part = [&](int64_t at) HWY_ATTR {
-      if (at >= n) return identity;
-      return map(load_first(d, x + at, std::min(n - at, kWidth), fill)...);
-    };
     int64_t at = 0;
     for (; at + kLanes <= n; at += kLanes) {
       ((lanes[i] = Op::step(d, lanes[i], whole(at + static_cast<int64_t>(i) * kWidth))), ...);
@@ -143,37 +139,49 @@ HWY_INLINE T fold_map(int64_t n, T fill, const Map& map, const X*... x) {
   (std::make_index_sequence<kVectors>());
 }
 
-// How many neighbouring blocks fold_blocks takes: enough to have eight vectors in the making, since
-// an addition waits for the one before it in its lane.
-template <class T>
-inline constexpr int64_t kTogether =
-    std::max<int64_t>(1, 8 * static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>())) / kLanes);
-
-// Reduces kTogether<T> neighbouring blocks of kBlock elements, side by side, to a result each. They
-// lie where folding the results in halves merges neighbours first.
-template <class Op, class T>
-HWY_INLINE void fold_blocks(const T* x, T* results) {
+// Reduces map(x...) over n <= kBlock elements of dense arrays. map(fill...) must be Op's identity.
+template <class Op, class T, class Map, class... X>
+HWY_INLINE T fold_map(int64_t n, T fill, const Map& map, const X*... x) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
   constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
-  constexpr size_t kVectors = kLanes / kWidth;
-  const V identity = hn::Set(d, Op::template kIdentity<T>);
-  [&]<size_t... i>(std::index_sequence<i...>) HWY_ATTR {
-    V lanes[sizeof...(i)] = {((void)i, identity)...};
-    for (int64_t at = 0; at < kBlock; at += kLanes) {
-      ((lanes[i] = Op::step(d, lanes[i],
-                            hn::LoadU(d, x + i / kVectors * kBlock + at + i % kVectors * kWidth))),
-       ...);
-    }
-    for (int64_t b = 0; b < kTogether<T>; ++b) {
-      V own[kVectors];
-      std::copy_n(lanes + b * static_cast<int64_t>(kVectors), kVectors, own);
-      int64_t place = 0;  // the bits of b, turned round
-      for (int64_t bit = 1; bit < kTogether<T>; bit *= 2) place = 2 * place + ((b & bit) != 0);
-      results[place] = fold_lanes<Op>(d, own);
+  return fold_vectors<Op, T>(
+      n, [&](int64_t at) HWY_ATTR { return map(hn::LoadU(d, x + at)...); },
+      [&](int64_t at) HWY_ATTR {
+        if (at >= n) return hn::Set(d, Op::template kIdentity<T>);
+        return map(load_first(d, x + at, std::min(n - at, kWidth), fill)...);
+      });
+}
+
+// The vector of every second element from x on; one more element is read.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_even(D d, const T* x) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::LoadU(d, x);
+  } else {
+    return hn::ConcatEven(d, hn::LoadU(d, x + hn::MaxLanes(D())), hn::LoadU(d, x));
+  }
+}
+
+// Reduces kBlock elements, every second from x on; one more element is read.
+template <class Op, class T>
+HWY_INLINE T fold_even_block(const T* x) {
+  const auto whole = [x](int64_t at) HWY_ATTR {
+    return load_even(hn::ScalableTag<T>(), x + 2 * at);
+  };
+  return fold_vectors<Op, T>(kBlock, whole, whole);
+}
+
+// Reduces up to kChunk / kBlock blocks, a power of two of them, as step 3 does.
+template <class Op, class T, class FoldOne>
+HWY_INLINE T fold_subtree(int64_t blocks, const FoldOne& fold_one) {
+  T results[kChunk / kBlock];
+  for (int64_t b = 0; b < blocks; ++b) results[b] = fold_one(b);
+  for (; blocks > 1; blocks /= 2) {
+    for (int64_t b = 0; b < blocks / 2; ++b) {
+      results[b] = combine_two<Op>(results[2 * b], results[2 * b + 1]);
     }
   }
-  (std::make_index_sequence<kTogether<T> * kVectors>());
+  return results[0];
 }
 
 // fold_map that also writes map(x...) to `out`, which may be one of x.

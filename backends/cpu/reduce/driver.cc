@@ -15,7 +15,6 @@ namespace {
 constexpr int64_t kGrain = 32 * 1024;      // elements worth a part of their own
 constexpr int64_t kAccumulatorMax = 16;    // bytes
 constexpr int64_t kColumnAccumulator = 8;  // bytes, where there is a `columns` function
-constexpr int64_t kTogetherMax = 8;        // blocks
 constexpr int64_t kShortBatch = 64;        // short sequences whose results are finished at once
 constexpr int64_t kMergeWidth = 16;        // outputs whose chunks are merged at once
 
@@ -111,32 +110,37 @@ const char* dense_block(const Task& task, const char* row, int64_t start, int64_
   const Reduction& r = task.reduction;
   const AxisList& axes = task.view.elements;
   if (axes.one_run(start, count)) return row + axes.offset(start) * r.element_size;
-  const Axis& last = axes.axes[axes.n - 1];
-  if (r.take_even != nullptr && last.stride == 2 && start % last.size + count <= last.size) {
-    r.take_even(row + axes.offset(start) * r.element_size, count, buffer);
-  } else {
-    gather(row, axes, start, count, r.element_size, buffer);
-  }
+  gather(row, axes, start, count, r.element_size, buffer);
   return buffer;
 }
 
-// Elements [start, start + n) of one output, block by block.
+// What reduces `blocks` blocks from element `start` on at once; nullptr when nothing does.
+auto subtree_of(const Task& task, int64_t start, int64_t blocks) -> decltype(Reduction::subtree) {
+  const Reduction& r = task.reduction;
+  const AxisList& axes = task.view.elements;
+  const int64_t n = blocks * kBlock;
+  if (axes.one_run(start, n)) return r.subtree;
+  const Axis& last = axes.axes[axes.n - 1];
+  // The element after the last must be one that is there.
+  const bool more = start % last.size + n < last.size;
+  return last.stride == 2 && more ? r.even_subtree : nullptr;
+}
+
+// Elements [start, start + n) of one output.
 void reduce_sequence(const Task& task, int64_t offset, int64_t start, int64_t n,
                      PairwiseStack& stack) {
   const Reduction& r = task.reduction;
   alignas(64) char buffer[kBlock * 8];
   const char* row = task.base + offset * r.element_size;
   const int64_t end = start + n;
-  if (r.blocks != nullptr) {
-    alignas(64) char accumulators[kTogetherMax * kColumnAccumulator];
-    const int64_t step = r.together * kBlock;
-    for (; start + step <= end && task.view.elements.one_run(start, step); start += step) {
-      r.blocks(row + task.view.elements.offset(start) * r.element_size, accumulators);
-      for (int64_t half = r.together / 2; half > 0; half /= 2) {
-        r.combine(accumulators, accumulators + half * r.accumulator_size, half);
-      }
-      std::copy_n(accumulators, r.accumulator_size, stack.next());
-      stack.push(r.together);
+  // The largest first, so that each begins at a multiple of its own size.
+  for (int64_t blocks = kChunk / kBlock; blocks > 0; blocks /= 2) {
+    while (start + blocks * kBlock <= end) {
+      const auto subtree = subtree_of(task, start, blocks);
+      if (subtree == nullptr) break;
+      subtree(row + task.view.elements.offset(start) * r.element_size, blocks, stack.next());
+      stack.push(blocks);
+      start += blocks * kBlock;
     }
   }
   for (; start < end; start += kBlock) {

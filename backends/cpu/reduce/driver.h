@@ -28,13 +28,10 @@ struct Reduction {
   void (*combine)(void* a, const void* b, int64_t n);
   // Turns accumulators over `length` elements each into outputs.
   void (*finish)(const void* accumulators, int64_t n, int64_t length, void* outputs);
-  // Reduces `together` neighbouring blocks of kBlock elements, a power of two of them, to an
-  // accumulator each, which lie where combining them in halves merges neighbours first; NULL for
-  // none.
-  void (*blocks)(const void* x, void* accumulators) = nullptr;
-  int64_t together = 1;
-  // Copies every second of the elements from x on, n of them; NULL for none.
-  void (*take_even)(const void* x, int64_t n, void* to) = nullptr;
+  // Reduces that many neighbouring blocks of kBlock elements, a power of two, which are a whole
+  // subtree of tree.h; the second every second element, and it reads one more. NULL for none.
+  void (*subtree)(const void* x, int64_t blocks, void* accumulator) = nullptr;
+  void (*even_subtree)(const void* x, int64_t blocks, void* accumulator) = nullptr;
 };
 
 dlcore_status run_reduction(void* queue, const dlcore_launch* launch, const Reduction& reduction);

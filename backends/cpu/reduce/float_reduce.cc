@@ -23,9 +23,22 @@ void block(const void* x, int64_t, int64_t n, void* accumulator) {
   *static_cast<T*>(accumulator) = fold_block<Op>(wide_block<S>(x, n, buffer), n);
 }
 
+template <class Op, class S>
+void subtree(const void* x, int64_t blocks, void* accumulator) {
+  using T = Wide<S>;
+  alignas(64) T buffer[kIsHalf<S> ? kBlock : 1];
+  const S* from = static_cast<const S*>(x);
+  *static_cast<T*>(accumulator) = fold_subtree<Op, T>(blocks, [&](int64_t b) HWY_ATTR {
+    return fold_block<Op>(wide_block<S>(from + b * kBlock, kBlock, buffer), kBlock);
+  });
+}
+
 template <class Op, class T>
-void blocks(const void* x, void* accumulators) {
-  fold_blocks<Op>(static_cast<const T*>(x), static_cast<T*>(accumulators));
+void even_subtree(const void* x, int64_t blocks, void* accumulator) {
+  const T* from = static_cast<const T*>(x);
+  *static_cast<T*>(accumulator) = fold_subtree<Op, T>(blocks, [&](int64_t b) HWY_ATTR {
+    return fold_even_block<Op>(from + 2 * b * kBlock);
+  });
 }
 
 template <class Op, class S>
@@ -35,23 +48,6 @@ void columns(const void* x, const int64_t* rows, int64_t n, int64_t width, void*
   const S* from = static_cast<const S*>(x);
   const auto row = [&](int64_t r) HWY_ATTR { return wide_block<S>(from + rows[r], width, buffer); };
   fold_columns<Op, T, kColumns>(row, n, width, static_cast<T*>(accumulators));
-}
-
-// The last element is read by itself: nothing need lie behind it.
-template <class T>
-void take_even(const void* x, int64_t n, void* to) {
-  const hn::ScalableTag<T> d;
-  constexpr int64_t kWidth = hn::MaxLanes(hn::ScalableTag<T>());
-  const T* from = static_cast<const T*>(x);
-  T* out = static_cast<T*>(to);
-  int64_t i = 0;
-  if constexpr (kWidth > 1)
-    for (; i + kWidth < n; i += kWidth) {
-      const auto low = hn::LoadU(d, from + 2 * i);
-      const auto high = hn::LoadU(d, from + 2 * i + kWidth);
-      hn::StoreU(hn::ConcatEven(d, high, low), d, out + i);
-    }
-  for (; i < n; ++i) out[i] = from[2 * i];
 }
 
 template <class Op, class T>
@@ -80,14 +76,8 @@ void divide(const void* accumulators, int64_t n, int64_t length, void* outputs) 
 template <class Op, class S, bool kNeedsElements, auto kFinish>
 constexpr Reduction make_reduction() {
   Reduction r = {sizeof(S),      sizeof(Wide<S>),      sizeof(S), kNeedsElements, block<Op, S>,
-                 columns<Op, S>, combine<Op, Wide<S>>, kFinish};
-  if constexpr (!kIsHalf<S>) {
-    r.take_even = take_even<S>;
-    if constexpr (kTogether < S >> 1) {
-      r.blocks = blocks<Op, S>;
-      r.together = kTogether<S>;
-    }
-  }
+                 columns<Op, S>, combine<Op, Wide<S>>, kFinish,   subtree<Op, S>};
+  if constexpr (!kIsHalf<S>) r.even_subtree = even_subtree<Op, S>;
   return r;
 }
 
