@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/cpu_device.h"
 
+#include <sys/mman.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -76,6 +78,8 @@ struct CpuDevice {
 };
 
 constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
+constexpr uint64_t kLargeBlock = 2 * kHugePage;
 
 // Kernels for any instruction set first, then those of the one in use, which are preferred.
 std::vector<dlcore_kernel> kernels_for(int64_t target) {
@@ -106,13 +110,23 @@ dlcore_status allocate_from(const HostMemory& memory, uint64_t bytes, void** add
   return DLCORE_FAILED_PRECONDITION;
 }
 
+// On pages of 2 MiB where there are: a stream through many small ones waits for their addresses.
+void* large_block(uint64_t bytes) {
+  void* block = nullptr;
+  if (posix_memalign(&block, kHugePage, bytes) != 0) return nullptr;
+#ifdef MADV_HUGEPAGE
+  madvise(block, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
+  return block;
+}
+
 dlcore_status allocate(void* self, uint64_t bytes, void** address, dlcore_failure* failure) {
   if (bytes > UINT64_MAX - kAlignment) return DLCORE_RESOURCE_EXHAUSTED;
   const uint64_t padded =
       bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const HostMemory* const memory = static_cast<CpuDevice*>(self)->memory.get();
   if (memory != nullptr) return allocate_from(*memory, padded, address, failure);
-  *address = std::aligned_alloc(kAlignment, padded);
+  *address = padded < kLargeBlock ? std::aligned_alloc(kAlignment, padded) : large_block(padded);
   return *address != nullptr ? DLCORE_OK : DLCORE_RESOURCE_EXHAUSTED;
 }
 
