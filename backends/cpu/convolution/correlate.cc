@@ -33,8 +33,49 @@ struct Segment {
   int64_t to;  // of the first, from the result's first element
 };
 
+// The lanes of one vector of a panel whose results lie side by side.
+struct Piece {
+  int64_t at;  // of the vector, in the panel
+  int64_t to;
+  int64_t count;
+  std::array<uint8_t, 8> lanes;  // a bit each
+};
+
+// Where the columns of a panel go; pieces where elements of a row of the result lie side by side.
 template <class T>
-using Segments = std::array<Segment, static_cast<size_t>(kRowCols<T>)>;
+struct Columns {
+  std::array<Segment, static_cast<size_t>(kRowCols<T>)> segments;
+  std::array<Piece, static_cast<size_t>(kRowCols<T>)> pieces;
+  int64_t n_segments = 0;
+  int64_t n_pieces = 0;
+
+  void add(const Segment& s) { segments[static_cast<size_t>(n_segments++)] = s; }
+
+  void find_pieces() {
+    for (int64_t i = 0; i < n_segments; ++i) {
+      const Segment& s = segments[static_cast<size_t>(i)];
+      for (int64_t at = s.at, end = s.at + s.length, next = 0; at < end; at = next) {
+        next = std::min(end, at - at % kLanes<T> + kLanes<T>);
+        add_lanes(at, next - at, s.to + at - s.at);
+      }
+    }
+  }
+
+ private:
+  void add_lanes(int64_t at, int64_t count, int64_t to) {
+    const int64_t first = at % kLanes<T>, vector = at - first;
+    Piece* piece = n_pieces == 0 ? nullptr : &pieces[static_cast<size_t>(n_pieces - 1)];
+    if (piece == nullptr || piece->at != vector || piece->to + piece->count != to) {
+      piece = &pieces[static_cast<size_t>(n_pieces++)];
+      *piece = {vector, to, 0, {}};
+    }
+    const uint64_t lanes = ((uint64_t{1} << count) - 1) << first;
+    for (size_t i = 0; i < kLanes<T> / 8 + 1; ++i) {
+      piece->lanes[i] = static_cast<uint8_t>(piece->lanes[i] | lanes >> 8 * i);
+    }
+    piece->count += count;
+  }
+};
 
 template <class S>
 class Correlate {
@@ -173,11 +214,9 @@ class Correlate {
         const int64_t image = images.begin + item / p_.groups;
         const T* const source = m.source + item * p_.channels * plan_.layout.plane;
         for (int64_t q = range.begin; q < range.end && !queue.stopped(); ++q) {
-          Segments<T> segments;
-          const int64_t n = find_segments({image, image + 1}, plan_.layout.pitch,
-                                          plan_.layout.virtuals, q, segments);
-          multiply(m, {group_tiles(m, group), group, tiles}, source + q * plan_.tile.cols,
-                   {segments.data(), static_cast<size_t>(n)});
+          multiply(
+              m, {group_tiles(m, group), group, tiles}, source + q * plan_.tile.cols,
+              find_columns({image, image + 1}, plan_.layout.pitch, plan_.layout.virtuals, q));
         }
       }
     });
@@ -199,11 +238,8 @@ class Correlate {
         for (int64_t i = parts.item_begin(part); i < parts.item_end(part); ++i) {
           if (queue.stopped()) return;
           const int64_t group = (item + i) / panels;
-          Segments<T> segments;
-          const int64_t count =
-              find_segments(images, p_.cols.out, positions, (item + i) % panels, segments);
           multiply(m, {group_tiles(m, group), group, parts.tiles(part)}, m.source + i * panel,
-                   {segments.data(), static_cast<size_t>(count)});
+                   find_columns(images, p_.cols.out, positions, (item + i) % panels));
         }
       });
     }
@@ -239,21 +275,21 @@ class Correlate {
 
   // The columns of panel `panel` that are results. `pitch` columns follow each other for a row of
   // them, `columns` for an image.
-  int64_t find_segments(const Range& images, int64_t pitch, int64_t columns, int64_t panel,
-                        Segments<T>& segments) const {
+  Columns<T> find_columns(const Range& images, int64_t pitch, int64_t columns,
+                          int64_t panel) const {
+    Columns<T> found;
     const int64_t begin = panel * plan_.tile.cols;
     const int64_t n = std::min(plan_.tile.cols, images.size() * columns - begin);
     int64_t image = images.begin + begin / columns;
     int64_t row = begin % columns / pitch;
     int64_t col = begin % columns - row * pitch;
-    int64_t count = 0;
     for (int64_t at = 0; at < n;) {
       const int64_t length = std::min(p_.cols.out - col, n - at);
       if (length > 0) {
-        segments[static_cast<size_t>(count++)] = {
-            at, length,
-            image * p_.result.image + (p_.rows.out_first + row * p_.rows.out_step) * p_.result.row +
-                (p_.cols.out_first + col * p_.cols.out_step) * p_.result.col};
+        found.add({at, length,
+                   image * p_.result.image +
+                       (p_.rows.out_first + row * p_.rows.out_step) * p_.result.row +
+                       (p_.cols.out_first + col * p_.cols.out_step) * p_.result.col});
       }
       at += pitch - col;
       col = 0;
@@ -263,11 +299,15 @@ class Correlate {
         at -= p_.rows.out * pitch - columns;  // the last row ends with its results
       }
     }
-    return count;
+    if (std::is_same_v<S, T> && result_step() == 1) found.find_pieces();
+    return found;
   }
 
+  // Between neighbouring columns.
+  int64_t result_step() const { return p_.cols.out_step * p_.result.col; }
+
   void multiply(const Memory& m, const Tiles& tiles, const T* source,
-                std::span<const Segment> segments) const {
+                const Columns<T>& columns) const {
     alignas(64) T sum[std::max(kTileRows * kTileCols<T>, kRowCols<T>)];
     const TileSplit& split = plan_.split;
     for (int64_t t = tiles.range.begin; t < tiles.range.end; ++t) {
@@ -281,31 +321,36 @@ class Correlate {
         function(a, source, m.offsets + k.begin, k.size(), sum, b == 0);
       }
       for (int64_t r = 0; r < rows.size(); ++r) {
-        store(sum + r * plan_.tile.cols, tiles.group * p_.results + rows.begin + r, segments);
+        store(sum + r * plan_.tile.cols, tiles.group * p_.results + rows.begin + r, columns);
       }
     }
   }
 
-  void store(const T* sum, int64_t channel, std::span<const Segment> segments) const {
+  void store(const T* sum, int64_t channel, const Columns<T>& columns) const {
     S* const to = static_cast<S*>(p_.result.data) + channel * p_.result.channel;
     const bool biased = p_.bias.data != nullptr;
+    // Nothing changes a -0 that is added to.
     const T bias =
-        biased ? widened(static_cast<const S*>(p_.bias.data)[channel * p_.bias.stride]) : T(0);
-    const int64_t step = p_.cols.out_step * p_.result.col;
-    for (const Segment& s : segments) {
-      const T* const from = sum + s.at;
-      if constexpr (std::is_same_v<S, T>) {
-        if (step == 1) {
-          if (biased) {
-            add_run(to + s.to, from, bias, s.length);
-          } else {
-            copy_run(to + s.to, from, s.length);
-          }
-          continue;
+        biased ? widened(static_cast<const S*>(p_.bias.data)[channel * p_.bias.stride]) : -T(0);
+    if constexpr (std::is_same_v<S, T>) {
+      const Full<T> d;
+      const auto added = hn::Set(d, bias);
+      for (int64_t i = 0; i < columns.n_pieces; ++i) {
+        const Piece& piece = columns.pieces[static_cast<size_t>(i)];
+        const auto v = hn::Add(hn::Load(d, sum + piece.at), added);
+        if (piece.count == kLanes<T>) {
+          hn::StoreU(v, d, to + piece.to);
+        } else {
+          store_run(hn::CompressBits(v, piece.lanes.data()), to + piece.to, piece.count);
         }
       }
-      for (int64_t i = 0; i < s.length; ++i) {
-        to[s.to + i * step] = narrowed<S>(biased ? from[i] + bias : from[i]);
+      if (columns.n_pieces > 0) return;
+    }
+    const int64_t step = result_step();
+    for (int64_t i = 0; i < columns.n_segments; ++i) {
+      const Segment& s = columns.segments[static_cast<size_t>(i)];
+      for (int64_t c = 0; c < s.length; ++c) {
+        to[s.to + c * step] = narrowed<S>(sum[s.at + c] + bias);
       }
     }
   }

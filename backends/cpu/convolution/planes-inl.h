@@ -51,49 +51,49 @@ HWY_INLINE S narrowed(Wide<S> value) {
 // Runs are short: a call of memcpy would cost more than the copy. What is left of one after whole
 // vectors is masked where that is cheap; elsewhere each step halves the vector.
 #if HWY_TARGET == HWY_AVX3
-template <class T, class Map>
-HWY_INLINE void map_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n,
-                         const Map& map) {
+template <class T>
+HWY_INLINE void copy_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
   if (n == 0) return;
   const Full<T> d;
   const auto mask = hn::FirstN(d, static_cast<size_t>(n));
-  hn::BlendedStore(map(d, hn::MaskedLoad(mask, d, from)), mask, d, to);
+  hn::BlendedStore(hn::MaskedLoad(mask, d, from), mask, d, to);
 }
 #else
-template <class T, class Map, int64_t N = kLanes<T> / 2>
-HWY_INLINE void map_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n,
-                         const Map& map) {
+template <class T, int64_t N = kLanes<T> / 2>
+HWY_INLINE void copy_rest(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
   if constexpr (N >= 1) {
     if (n >= N) {
       const hn::CappedTag<T, static_cast<size_t>(N)> d;
-      hn::StoreU(map(d, hn::LoadU(d, from)), d, to);
+      hn::StoreU(hn::LoadU(d, from), d, to);
       to += N;
       from += N;
       n -= N;
     }
-    map_rest<T, Map, N / 2>(to, from, n, map);
+    copy_rest<T, N / 2>(to, from, n);
   }
 }
 #endif
 
-// to[i] = map(from[i]) for i < n.
-template <class T, class Map>
-HWY_INLINE void map_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n, const Map& map) {
-  const Full<T> d;
-  for (; n >= kLanes<T>; n -= kLanes<T>, to += kLanes<T>, from += kLanes<T>) {
-    hn::StoreU(map(d, hn::LoadU(d, from)), d, to);
-  }
-  map_rest(to, from, n, map);
-}
-
 template <class T>
 HWY_INLINE void copy_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
-  map_run(to, from, n, [](auto, auto v) HWY_ATTR { return v; });
+  const Full<T> d;
+  for (; n >= kLanes<T>; n -= kLanes<T>, to += kLanes<T>, from += kLanes<T>) {
+    hn::StoreU(hn::LoadU(d, from), d, to);
+  }
+  copy_rest(to, from, n);
 }
 
-template <class T>
-HWY_INLINE void add_run(T* HWY_RESTRICT to, const T* HWY_RESTRICT from, T added, int64_t n) {
-  map_run(to, from, n, [added](auto d, auto v) HWY_ATTR { return hn::Add(v, hn::Set(d, added)); });
+// The first n < kLanes of a vector.
+template <class V, class T>
+HWY_INLINE void store_run(V v, T* to, int64_t n) {
+  const Full<T> d;
+#if HWY_TARGET == HWY_AVX3
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n)), d, to);
+#else
+  alignas(64) T lanes[static_cast<size_t>(kLanes<T>)];
+  hn::Store(v, d, lanes);
+  copy_rest(to, lanes, n);
+#endif
 }
 
 // Elements `step` apart, one after the other.

@@ -129,16 +129,17 @@ class Backward {
       const auto low = hn::Add(base, line);
       const auto third = hn::Eq(at, low), fourth = hn::Eq(at, hn::Add(low, one));
       if (!hn::AllTrue(di, hn::Or(hn::Or(first, second), hn::Or(third, fourth)))) return false;
-      const auto pick = [&](auto mask) { return hn::IfThenElseZero(hn::RebindMask(d, mask), v); };
-      if (whole) {
-        hn::StoreInterleaved2(pick(first), pick(second), d, above + 2 * o);
-        hn::StoreInterleaved2(pick(third), pick(fourth), d, below + 2 * o);
-        continue;
-      }
-      hn::StoreInterleaved2(pick(first), pick(second), d, buffer);
-      std::memcpy(above + 2 * o, buffer, 2 * count * sizeof(float));
-      hn::StoreInterleaved2(pick(third), pick(fourth), d, buffer);
-      std::memcpy(below + 2 * o, buffer, 2 * count * sizeof(float));
+      const auto put = [&](auto even, auto odd, float* to) {
+        const auto evens = hn::IfThenElseZero(hn::RebindMask(d, even), v);
+        const auto odds = hn::IfThenElseZero(hn::RebindMask(d, odd), v);
+        if (whole) return hn::StoreInterleaved2(evens, odds, d, to);
+        hn::StoreInterleaved2(evens, odds, d, buffer);
+        const size_t head = std::min(2 * count, hn::Lanes(d));
+        store_first(hn::Load(d, buffer), d, to, head);
+        store_first(hn::Load(d, buffer + lanes), d, to + lanes, 2 * count - head);
+      };
+      put(first, second, above + 2 * o);
+      put(third, fourth, below + 2 * o);
     }
     if (width_ > 2 * columns_) above[width_ - 1] = below[width_ - 1] = 0;
     return true;
