@@ -95,6 +95,8 @@ const Case kCases[] = {
     {2, 2, 3, 40, {9, 9}, {3, 3}, {2, 1}, {1, 1, 1, 1}},
     {3, 37, 1, 1, {14, 15}, {3, 3}, {1, 1}, {1, 1, 1, 1}},  // depthwise
     {1, 5, 1, 2, {30, 33}, {5, 5}, {2, 2}, {2, 2, 2, 2}},
+    {2, 4, 1, 1, {9, 70}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
+    {2, 3, 1, 2, {13, 41}, {3, 3}, {1, 1}, {2, 2, 2, 2}, {2, 2}},
     {1, 1, 1, 2, {2, 3}, {3, 2}, {37, 50}, {40, 70, 40, 70}},  // mostly padding
     {2, 1, 3, 40, {2, 3}, {2, 2}, {17, 19}, {30, 30, 30, 30}},
     {1, 1, 2, 40, {1, 300}, {1, 9}},
@@ -237,7 +239,7 @@ void check_half(const Case& c, dlcore_dtype dtype, H (*from)(double), double (*t
 }
 
 TEST(Convolution, HalfPrecisionIsAccumulatedInFloat) {
-  for (const Case& c : {kCases[0], kCases[5], kCases[14], kCases[16], kCases[18]}) {
+  for (const Case& c : {kCases[0], kCases[5], kCases[14], kCases[16], kCases[18], kCases[19], kCases[20]}) {
     check_half<Half>(c, DLCORE_F16, half_from, to_double);
     check_half<BFloat16>(c, DLCORE_BF16, bfloat16_from, to_double);
     if (HasFatalFailure()) return;
@@ -311,6 +313,8 @@ TEST(Convolution, WorkspaceIsAtMostTwiceTheSource) {
                         {64, 1, 1, 32, {28, 28}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
                         {8, 1, 64, 64, {56, 56}, {7, 7}, {1, 1}, {3, 3, 3, 3}},
                         {8, 1, 64, 128, {56, 56}, {3, 3}, {2, 2}, {1, 1, 1, 1}},
+                        {8, 128, 1, 1, {28, 28}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+                        {1, 960, 1, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1, 1, 1}},
                         {8, 1, 3, 768, {224, 224}, {16, 16}, {16, 16}},
                         {1, 1, 256, 256, {64, 64}, {3, 3}, {1, 1}, {12, 12, 12, 12}, {12, 12}}};
   for (const Case& c : cases) {

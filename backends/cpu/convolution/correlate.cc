@@ -18,6 +18,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // after highway.h
+#include "backends/cpu/convolution/depthwise-inl.h"
 #include "backends/cpu/convolution/indexed_tile-inl.h"
 #include "backends/cpu/convolution/planes-inl.h"
 #include "backends/cpu/matmul/pack-inl.h"
@@ -93,11 +94,13 @@ class Correlate {
     const Memory memory = parts_of(workspace);
     if (plan_.k() > 0) {
       write_tables(memory);
-      pack_weights(queue, memory);
+      if (!plan_.filters) pack_weights(queue, memory);
     }
     for (int64_t image = 0; image < p_.images && !queue.stopped(); image += plan_.images) {
       const Range images{image, std::min(p_.images, image + plan_.images)};
-      if (plan_.gathers) {
+      if (plan_.filters) {
+        run_filters(queue, memory);
+      } else if (plan_.gathers) {
         run_gathered(queue, memory, images);
       } else {
         run_planes(queue, memory, images);
@@ -222,6 +225,37 @@ class Correlate {
     });
   }
 
+  // ---- Results of one channel each, whose planes exist just before they are read
+  void run_filters(const Queue& queue, const Memory& m) const {
+    const PlaneMaker maker(p_.rows, p_.cols, plan_.layout);
+    const int64_t items = p_.images * p_.groups;
+    const int64_t each = plan_.filters_each(p_);
+    queue.parallel_for(plan_.filter_parts(p_), [&](int64_t part) {
+      T* const planes = m.source + part * plan_.layout.plane;
+      const int64_t end = std::min(items, (part + 1) * each);
+      for (int64_t item = part * each; item < end && !queue.stopped(); ++item) {
+        const int64_t image = item / p_.groups;
+        const int64_t group = item % p_.groups;
+        maker.make(planes, channel_of(image, group));
+        for (int64_t r = 0; r < p_.results; ++r) filter_one(m, planes, image, group, r);
+      }
+    });
+  }
+
+  void filter_one(const Memory& m, const T* planes, int64_t image, int64_t group,
+                  int64_t result) const {
+    T weights[CorrelationPlan::kMostFilterTaps];
+    const S* const from = static_cast<const S*>(p_.weight.data) + group * p_.weight.group +
+                          result * p_.weight.result;
+    for (int64_t k = 0; k < plan_.k(); ++k) weights[k] = widened(from[m.weights[k]]);
+    const int64_t channel = group * p_.results + result;
+    S* const to = static_cast<S*>(p_.result.data) + image * p_.result.image +
+                  channel * p_.result.channel + p_.rows.out_first * p_.result.row +
+                  p_.cols.out_first * p_.result.col;
+    filter<S>({plan_.k(), m.offsets, weights, plan_.layout.pitch, bias_of(channel)}, planes,
+              {to, p_.rows.out_step * p_.result.row, result_step(), p_.rows.out, p_.cols.out});
+  }
+
   // ---- From gathered panels, whose columns run over the images
   void run_gathered(const Queue& queue, const Memory& m, const Range& images) const {
     const int64_t positions = p_.rows.out * p_.cols.out;
@@ -303,6 +337,12 @@ class Correlate {
     return found;
   }
 
+  // Without a bias -0, which nothing is changed by.
+  T bias_of(int64_t channel) const {
+    if (p_.bias.data == nullptr) return -T(0);
+    return widened(static_cast<const S*>(p_.bias.data)[channel * p_.bias.stride]);
+  }
+
   // Between neighbouring columns.
   int64_t result_step() const { return p_.cols.out_step * p_.result.col; }
 
@@ -328,10 +368,7 @@ class Correlate {
 
   void store(const T* sum, int64_t channel, const Columns<T>& columns) const {
     S* const to = static_cast<S*>(p_.result.data) + channel * p_.result.channel;
-    const bool biased = p_.bias.data != nullptr;
-    // Nothing changes a -0 that is added to.
-    const T bias =
-        biased ? widened(static_cast<const S*>(p_.bias.data)[channel * p_.bias.stride]) : -T(0);
+    const T bias = bias_of(channel);
     if constexpr (std::is_same_v<S, T>) {
       const Full<T> d;
       const auto added = hn::Set(d, bias);

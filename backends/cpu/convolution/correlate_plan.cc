@@ -9,6 +9,9 @@ constexpr int64_t kFreeElements = int64_t{1} << 14;
 // Planes at the same time, in elements: more would leave the outer cache.
 constexpr int64_t kMostPlanes = int64_t{1} << 22;
 constexpr int64_t kMostPanels = 64;
+// Behind planes, which filters read to the end of their last vector while others are written.
+constexpr int64_t kFilterMargin = 32;
+constexpr int64_t kMostFilters = 2;  // of one channel: more make tiles worth it
 // What gathering one element costs, in multiply-adds of one lane.
 constexpr int64_t kGatherCost = 48;
 
@@ -43,8 +46,12 @@ CorrelationPlan CorrelationPlan::of(const Correlation& p, const TileShape& full,
   plan.tiles = EvenParts::of(p.results, plan.split.tiles);
   plan.blocks = EvenParts::of(p.k(), plan.split.blocks);
   plan.weight_rows_contiguous = rows_contiguous(p);
-  plan.packed = divide_up(p.groups * plan.split.tiles * plan.tile_elements(), 16) * 16;
   plan.gathers = must_gather(p, plan.tile.cols);
+  plan.filters = !plan.gathers && p.channels == 1 && p.results <= kMostFilters &&
+                 plan.split.blocks == 1 && p.k() <= CorrelationPlan::kMostFilterTaps;
+  if (!plan.filters) {
+    plan.packed = divide_up(p.groups * plan.split.tiles * plan.tile_elements(), 16) * 16;
+  }
   const int64_t channels = p.groups * p.channels;
   const int64_t allowed = 2 * p.images * channels * p.rows.source * p.cols.source + kFreeElements;
   if (plan.gathers) {
@@ -54,6 +61,11 @@ CorrelationPlan CorrelationPlan::of(const Correlation& p, const TileShape& full,
     plan.panels =
         std::clamp<int64_t>(allowed / std::max<int64_t>(1, panel), 1, std::min(all, kMostPanels));
     plan.source = plan.panels * panel;
+  } else if (plan.filters) {
+    plan.layout = PlaneLayout::of(p.rows, p.cols);
+    plan.layout.plane += kFilterMargin;
+    plan.images = p.images;
+    plan.source = plan.filter_parts(p) * plan.layout.plane;
   } else {
     plan.layout = PlaneLayout::of(p.rows, p.cols);
     const int64_t image = channels * plan.layout.plane;

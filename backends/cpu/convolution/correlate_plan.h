@@ -124,12 +124,15 @@ struct EvenParts {
 };
 
 struct CorrelationPlan {
+  static constexpr int64_t kMostFilterTaps = 256;
+
   TileSplit split;          // of results and k,
   EvenParts tiles, blocks;  // whose parts these are
   PlaneLayout layout;
   TileShape tile;
   bool weight_rows_contiguous;  // over k
   bool gathers;                 // panels are gathered instead of read from planes
+  bool filters;                 // results have one channel each, and few share it
   int64_t images;               // whose planes exist at the same time
   int64_t panels;               // gathered at the same time
   int64_t packed;               // elements of packed weights,
@@ -140,6 +143,15 @@ struct CorrelationPlan {
   uint64_t bytes(uint64_t element_bytes) const {
     return static_cast<uint64_t>(packed + source) * element_bytes +
            2 * sizeof(int64_t) * static_cast<uint64_t>(k());
+  }
+
+  // Channels of images that filters take in a part, and those parts.
+  int64_t filters_each(const Correlation& p) const {
+    const int64_t work = p.results * p.rows.out * p.cols.out * k();
+    return std::max<int64_t>(1, kSmallestPart / 8 / std::max<int64_t>(1, work));
+  }
+  int64_t filter_parts(const Correlation& p) const {
+    return divide_up(p.images * p.groups, filters_each(p));
   }
 
   CorrelationParts split_items(int64_t items, int64_t item_panels) const {

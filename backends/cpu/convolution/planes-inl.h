@@ -100,10 +100,20 @@ HWY_INLINE void store_run(V v, T* to, int64_t n) {
 template <class S>
 HWY_INLINE void copy_widened(Wide<S>* HWY_RESTRICT to, const S* HWY_RESTRICT from, int64_t step,
                              int64_t n) {
+  int64_t i = 0;
   if constexpr (std::is_same_v<S, Wide<S>>) {
     if (step == 1) return copy_run(to, from, n);
+#if HWY_TARGET != HWY_SCALAR
+    const Full<S> d;
+    // Not the last: nothing need lie behind it.
+    for (; step == 2 && i + kLanes<S> < n; i += kLanes<S>) {
+      const auto low = hn::LoadU(d, from + 2 * i);
+      const auto high = hn::LoadU(d, from + 2 * i + kLanes<S>);
+      hn::StoreU(hn::ConcatEven(d, high, low), d, to + i);
+    }
+#endif
   }
-  for (int64_t i = 0; i < n; ++i) to[i] = widened(from[i * step]);
+  for (; i < n; ++i) to[i] = widened(from[i * step]);
 }
 
 // A channel of the source: where its elements lie.
