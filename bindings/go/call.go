@@ -81,7 +81,7 @@ func (dl *Context) input(c *raw.Call, t *Tensor, index int, bad *Error) (raw.Ten
 	if t.dl.c != dl.c {
 		return 0, failure(InvalidArgument, "%s: input %d belongs to another context; use its On", dl.opName(c.Op), index)
 	}
-	handle := raw.Tensor(t.handle.Load())
+	handle := t.open()
 	if handle == 0 {
 		return 0, failure(FailedPrecondition, "%s: input %d has been closed", dl.opName(c.Op), index)
 	}

@@ -3,6 +3,7 @@
 package dlcore
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -22,9 +23,9 @@ type core struct {
 	spare []*Tensor // memory of a closed scope's list
 	fresh []Tensor  // not yet used; one allocation makes several
 
-	mu      sync.Mutex   // for what other goroutines may do at any time:
-	pending []raw.Tensor // given back, but maybe in use by the call that is inside
-	ended   bool         // the handle is gone
+	dropped atomic.Pointer[Tensor] // the last closed one, which others may still use in the call that is inside
+	mu      sync.Mutex             // for what other goroutines may do at any time:
+	ended   bool                   // the handle is gone
 
 	borrowed bool // a child context of a callback: the library ends it
 	scoped   bool // it owns what its calls make, as a context with scopes of the library does
@@ -35,14 +36,39 @@ type core struct {
 const (
 	busy     = 1
 	closing  = 2
+	briefly  = 4      // in place of busy: others wait
 	batch    = 64     // tensors that go back in one crossing
 	leakSize = 10_000 // tensors outside scopes that are worth a warning
 )
 
-func (c *core) enter() bool { return c.state.CompareAndSwap(0, busy) }
+func (c *core) enter() bool { return c.state.CompareAndSwap(0, busy) || c.enterAfterBrief() }
+
+// enterAfterBrief waits for a goroutine that only gives tensors back.
+func (c *core) enterAfterBrief() bool {
+	for {
+		if c.state.CompareAndSwap(0, busy) {
+			return true
+		}
+		if state := c.state.Load(); state != briefly && state != 0 {
+			return false
+		}
+		runtime.Gosched()
+	}
+}
 
 func (c *core) leave() {
-	if c.state.Add(^uint32(0)) == closing {
+	if c.state.Add(^uint32(busy-1)) == closing {
+		c.end()
+	}
+}
+
+// tidy gives back what was dropped, unless a call is inside; whoever drops the next one tries again.
+func (c *core) tidy() {
+	if !c.state.CompareAndSwap(0, briefly) {
+		return
+	}
+	c.flush()
+	if c.state.Add(^uint32(briefly-1)) == closing {
 		c.end()
 	}
 }
@@ -68,7 +94,7 @@ func (c *core) end() {
 	for c.scope != nil {
 		c.scope.end()
 	}
-	c.flush()
+	c.takeBack(c.dropped.Swap(over))
 	c.mu.Lock()
 	handle := c.handle
 	c.handle, c.ended = 0, true
@@ -82,42 +108,51 @@ func (c *core) end() {
 	}
 }
 
-// discard takes a tensor's reference, to be given back when no call can be using it.
-func (c *core) discard(handle raw.Tensor) {
-	c.mu.Lock()
-	if c.ended {
-		c.mu.Unlock()
-		if !c.scoped { // else it went with the context
-			raw.TensorRelease(handle)
+// over is what core.dropped is once the context has ended.
+var over = &Tensor{}
+
+// discard takes a closed tensor's reference, to be given back when no call can be using it.
+func (c *core) discard(t *Tensor, handle raw.Tensor) {
+	t.given, t.waiting = handle, 1
+	for {
+		last := c.dropped.Load()
+		if last == over {
+			if !c.scoped { // else it went with the context
+				raw.TensorRelease(handle)
+			}
+			return
 		}
-		return
+		if last != nil {
+			t.before, t.waiting = last, last.waiting+1
+		}
+		if c.dropped.CompareAndSwap(last, t) {
+			break
+		}
 	}
-	c.pending = append(c.pending, handle)
-	full := len(c.pending) >= batch
-	c.mu.Unlock()
-	if full && c.enter() {
-		c.flush()
-		c.leave()
+	if t.waiting >= batch {
+		c.tidy()
 	}
 }
 
-// flush gives back what is pending. The caller is inside, or ends the context.
+// flush gives back what was dropped. The caller is inside.
 func (c *core) flush() {
-	c.mu.Lock()
-	pending := c.pending
-	if len(pending) == 0 {
-		c.mu.Unlock()
-		return
+	if c.dropped.Load() != nil {
+		c.takeBack(c.dropped.Swap(nil))
 	}
-	if len(pending) <= 4*batch { // the list is used again; a long one goes
-		raw.ReleaseMany(pending)
-		c.pending = pending[:0]
-		c.mu.Unlock()
-		return
+}
+
+// takeBack gives back a list of tensors that were closed.
+func (c *core) takeBack(t *Tensor) {
+	var batched [batch]raw.Tensor
+	handles := batched[:0]
+	for t != nil {
+		if handles = append(handles, t.given); len(handles) == batch {
+			c.give(handles)
+			handles = handles[:0]
+		}
+		t, t.before = t.before, nil // whoever keeps a closed tensor keeps no others
 	}
-	c.pending = nil
-	c.mu.Unlock()
-	raw.ReleaseMany(pending)
+	c.give(handles)
 }
 
 // tensor makes one that the innermost scope gives back. The caller is inside.
@@ -126,8 +161,7 @@ func (dl *Context) tensor(handle raw.Tensor) *Tensor {
 	c := dl.c
 	s := c.scope
 	if s.collected {
-		t := &Tensor{dl: dl}
-		t.handle.Store(uintptr(handle))
+		t := &Tensor{dl: dl, handle: uintptr(handle)}
 		t.collect()
 		return t
 	}
@@ -136,8 +170,7 @@ func (dl *Context) tensor(handle raw.Tensor) *Tensor {
 	}
 	t := &c.fresh[0]
 	c.fresh = c.fresh[1:]
-	t.dl = dl
-	t.handle.Store(uintptr(handle))
+	t.dl, t.handle = dl, uintptr(handle) // nobody else knows it
 	s.add(t)
 	return t
 }

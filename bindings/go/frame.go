@@ -80,7 +80,7 @@ func (f *frame) tensor(name string, t *Tensor) raw.Tensor {
 		f.fail(InvalidArgument, "%s belongs to another context; use %s.On", name, name)
 		return 0
 	}
-	handle := raw.Tensor(t.handle.Load())
+	handle := t.open()
 	if handle == 0 {
 		f.fail(FailedPrecondition, "%s has been closed", name)
 	}

@@ -106,7 +106,7 @@ func (s *Scope) clear() {
 	handles := batched[:0]
 	for i, t := range s.tensors {
 		s.tensors[i] = nil
-		if handle := raw.Tensor(t.handle.Swap(0)); handle != 0 && (t.shared || !s.c.scoped) {
+		if handle := t.take(); handle != 0 && (t.shared || !s.c.scoped) {
 			if handles = append(handles, handle); len(handles) == batch {
 				s.c.give(handles)
 				handles = handles[:0]
@@ -135,7 +135,7 @@ func (c *core) give(handles []raw.Tensor) {
 func (s *Scope) grow() {
 	open := s.tensors[:0]
 	for _, t := range s.tensors {
-		if t.handle.Load() != 0 {
+		if t.open() != 0 {
 			open = append(open, t)
 		}
 	}

@@ -13,11 +13,22 @@ import (
 
 // Tensor is an immutable array of one dtype. Its methods run on the context that made it.
 type Tensor struct {
-	handle atomic.Uintptr // 0 once it is closed
+	handle uintptr // 0 once it is closed; atomic
 	dl     *Context
 	scope  *Scope // that gives it back
 	shared bool   // a reference of our own, also on a context that owns what it makes
+
+	// Once it is closed and waits for its reference to be given back:
+	waiting int32 // as many with it
+	given   raw.Tensor
+	before  *Tensor
 }
+
+// open is the handle; 0 once the tensor is closed.
+func (t *Tensor) open() raw.Tensor { return raw.Tensor(atomic.LoadUintptr(&t.handle)) }
+
+// take is the handle for the one who closes the tensor.
+func (t *Tensor) take() raw.Tensor { return raw.Tensor(atomic.SwapUintptr(&t.handle, 0)) }
 
 // Description is what is known of a tensor without its elements.
 type Description struct {
@@ -34,8 +45,8 @@ type Description struct {
 // Close gives the tensor back before its scope does; a call that uses it at this moment ends as usual.
 // Closing it again does nothing.
 func (t *Tensor) Close() {
-	if handle := t.handle.Swap(0); handle != 0 {
-		t.dl.c.discard(raw.Tensor(handle))
+	if handle := t.take(); handle != 0 {
+		t.dl.c.discard(t, handle)
 	}
 }
 
@@ -50,7 +61,7 @@ func (t *Tensor) Keep() *Tensor {
 		return t
 	}
 	defer c.leave()
-	if s := t.scope; s != nil && s.outer != nil && t.handle.Load() != 0 {
+	if s := t.scope; s != nil && s.outer != nil && t.open() != 0 {
 		last := len(s.tensors) - 1
 		for i := last; i >= 0; i-- { // mostly it is one of the latest
 			if s.tensors[i] == t {
@@ -95,7 +106,7 @@ func (t *Tensor) On(dl *Context) *Tensor {
 func (t *Tensor) share() (raw.Tensor, bool) {
 	t.dl.c.mu.Lock()
 	defer t.dl.c.mu.Unlock()
-	handle := raw.Tensor(t.handle.Load())
+	handle := t.open()
 	raw.TensorRetain(handle)
 	return handle, handle != 0
 }
@@ -116,10 +127,10 @@ func (t *Tensor) Describe() (Description, error) {
 	if !f.ok() {
 		return Description{}, f.err
 	}
-	if t.handle.Load() == 0 {
+	if t.open() == 0 {
 		return Description{}, t.closed("tensor_describe")
 	}
-	if !f.status(raw.TensorDescribe(f.ctx, raw.Tensor(t.handle.Load()), &d)) {
+	if !f.status(raw.TensorDescribe(f.ctx, t.open(), &d)) {
 		return Description{}, f.err
 	}
 	return Description{
@@ -133,7 +144,7 @@ func (t *Tensor) Describe() (Description, error) {
 func look[T any](t *Tensor, read func(raw.Tensor) T) T {
 	t.dl.c.mu.Lock()
 	defer t.dl.c.mu.Unlock()
-	return read(raw.Tensor(t.handle.Load()))
+	return read(t.open())
 }
 
 // DType is the type of the elements; 0 once the tensor is closed.
@@ -169,11 +180,11 @@ func (t *Tensor) Shape() []int {
 func (t *Tensor) String() string {
 	f := t.dl.always("tensor_to_string")
 	defer f.end()
-	if !f.ok() || t.handle.Load() == 0 {
+	if !f.ok() || t.open() == 0 {
 		return "closed tensor"
 	}
 	return f.twoCalls(func(buffer *byte, size int64) int64 {
-		return raw.TensorToString(f.ctx, raw.Tensor(t.handle.Load()), buffer, size)
+		return raw.TensorToString(f.ctx, t.open(), buffer, size)
 	})
 }
 
