@@ -19,7 +19,8 @@ namespace Dlcore
         private readonly List<Resource> inUse = new List<Resource>(); // by the call that runs
         private readonly List<WeakReference<Resource>> owned = new List<WeakReference<Resource>>();
         private IntPtr handle; // zero when closed
-        private int busy; // 1 while a call runs
+        private const int Briefly = 2;
+        private int busy; // 1 while a call runs, Briefly while something is closed
         private volatile bool attention; // something is to be done when the call that runs is over
         private bool closing;
         private Scope scope;
@@ -114,10 +115,20 @@ namespace Dlcore
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
         internal IntPtr Enter()
         {
-            if (Interlocked.CompareExchange(ref busy, 1, 0) != 0) throw Busy();
+            if (Interlocked.CompareExchange(ref busy, 1, 0) != 0) EnterAfterBrief();
             IntPtr entered = handle;
             if (entered == IntPtr.Zero) throw Closed();
             return entered;
+        }
+
+        /// <summary>Waits for a thread that only closes something.</summary>
+        private void EnterAfterBrief()
+        {
+            var spin = new SpinWait();
+            for (int seen; (seen = Interlocked.CompareExchange(ref busy, 1, 0)) != 0; spin.SpinOnce())
+            {
+                if (seen != Briefly) throw Busy();
+            }
         }
 
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -163,7 +174,7 @@ namespace Dlcore
         /// <summary>Closes a tensor or a scope (or, for null, the context) now, or when the call that runs is over.</summary>
         internal void Postpone(object closed)
         {
-            if (Interlocked.CompareExchange(ref busy, 1, 0) != 0)
+            if (Interlocked.CompareExchange(ref busy, Briefly, 0) != 0)
             {
                 lock (postponed)
                 {
@@ -173,7 +184,7 @@ namespace Dlcore
                 attention = true;
                 // The owner may have looked at `attention` just before and be leaving.
                 Thread.Yield();
-                if (Interlocked.CompareExchange(ref busy, 1, 0) == 0) Leave();
+                if (Interlocked.CompareExchange(ref busy, Briefly, 0) == 0) Leave();
                 return;
             }
             if (closed == null) closing = true;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.Linq;
 using System.Runtime.CompilerServices;
+using System.Threading;
 using Dlcore.Nn;
 using Dlcore.Optim;
 
@@ -38,6 +40,29 @@ namespace Dlcore.Tests
                 outer.Dispose();
                 Check.That(kept.IsClosed, "the outer scope closes what was kept in it");
                 Check.Equal(twice.ToSingle(), 3f, "kept out of two scopes");
+            }
+        }
+
+        public static void AnotherThreadDisposesOfTensorsMeanwhile(Engine engine)
+        {
+            using (var dl = engine.Context())
+            using (var made = new BlockingCollection<Tensor>(16))
+            {
+                var thread = new Thread(() =>
+                {
+                    foreach (Tensor tensor in made.GetConsumingEnumerable()) tensor.Dispose();
+                });
+                thread.Start();
+                try
+                {
+                    for (int i = 0; i < 20000; ++i) made.Add(dl.Scalar((float)i));
+                }
+                finally
+                {
+                    made.CompleteAdding();
+                    thread.Join();
+                }
+                Check.Equal(engine.Statistics.LiveTensors, 0L);
             }
         }
 
