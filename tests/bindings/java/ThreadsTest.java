@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.dlcore.*;
 import org.dlcore.nn.*;
 import org.dlcore.nn.Module;
@@ -93,5 +94,16 @@ final class ThreadsTest extends EngineTest {
       x.add(1).close();
     }
     assertNull(failure[0]);
+  }
+
+  @Test
+  void closingElsewhereMakesNoCallFail() throws Exception {
+    ExecutorService closer = Executors.newSingleThreadExecutor();
+    for (int i = 0; i < 20000; i++) {
+      Tensor made = dl.full(i);
+      closer.execute(made::close);
+    }
+    closer.shutdown();
+    assertTrue(closer.awaitTermination(60, TimeUnit.SECONDS));
   }
 }

@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import logging
 import os
+import queue
 import threading
 import time
 
@@ -119,6 +120,24 @@ class Threads(Case):
             except dl.FailedPrecondition as error:
                 errors.append(str(error))
         self.assertTrue(all("thread" in text for text in errors), errors)
+
+    def test_releasing_elsewhere_makes_no_call_fail(self):
+        made = queue.Queue(16)
+
+        def release():
+            for tensor in iter(made.get, None):
+                del tensor
+
+        thread = threading.Thread(target=release)
+        thread.start()
+        x = dl.random_normal([200, 200])
+        try:
+            for _ in range(300):
+                made.put(x + 1)
+                made.put(x @ x)
+        finally:
+            made.put(None)
+            thread.join()
 
     def test_nested_contexts(self):
         with self.engine.context(seed=1) as outer:
