@@ -23,13 +23,22 @@ bool rows_contiguous(const Correlation& p) {
          (p.channels == 1 || w.channel == p.rows.taps * p.cols.taps);
 }
 
+// Rows share zeros where that makes panels fewer; elsewhere they had better begin like cache lines.
+PlaneLayout layout_for_panels(const Correlation& p, int64_t tile_cols) {
+  const PlaneLayout apart = PlaneLayout::of(p.rows, p.cols);
+  const PlaneLayout shared =
+      PlaneLayout::of(p.rows, p.cols, PlaneLayout::most_shared(p.cols));
+  const bool fewer = divide_up(shared.virtuals, tile_cols) < divide_up(apart.virtuals, tile_cols);
+  return fewer ? shared : apart;
+}
+
 // Planes are too large, or the columns between their rows waste more than gathering costs.
 bool must_gather(const Correlation& p, int64_t tile_cols) {
   const auto channels = static_cast<double>(p.groups * p.channels);
   const auto image = channels * static_cast<double>(p.rows.source * p.cols.source);
   const double planes = channels * PlaneLayout::size(p.rows, p.cols);
   if (planes > 2 * image + static_cast<double>(kFreeElements)) return true;
-  const PlaneLayout layout = PlaneLayout::of(p.rows, p.cols);
+  const PlaneLayout layout = layout_for_panels(p, tile_cols);
   const int64_t wide = p.images * divide_up(layout.virtuals, tile_cols);
   const int64_t narrow = divide_up(p.images * p.rows.out * p.cols.out, tile_cols);
   return wide * p.results > narrow * (p.results + kGatherCost);
@@ -67,7 +76,7 @@ CorrelationPlan CorrelationPlan::of(const Correlation& p, const TileShape& full,
     plan.images = p.images;
     plan.source = plan.filter_parts(p) * plan.layout.plane;
   } else {
-    plan.layout = PlaneLayout::of(p.rows, p.cols);
+    plan.layout = layout_for_panels(p, plan.tile.cols);
     const int64_t image = channels * plan.layout.plane;
     plan.images = std::clamp<int64_t>(std::min(allowed, kMostPlanes) / std::max<int64_t>(1, image),
                                       1, p.images);

@@ -93,6 +93,16 @@ int64_t TapAxis::position(int64_t phase) const {
 int64_t TapAxis::phase_of(int64_t tap) const { return rank(tap) % period(); }
 int64_t TapAxis::offset_of(int64_t tap) const { return distance() * rank(tap) / step; }
 
+Inside Inside::of(const TapAxis& axis, int64_t phase) {
+  const int64_t at = axis.position(phase);
+  const auto reach = [&axis](int64_t distance) {  // elements before that distance
+    if (distance <= 0) return int64_t{0};
+    return std::min(axis.length(), (distance - 1) / axis.step + 1);
+  };
+  const int64_t begin = reach(-at);
+  return {begin, std::max(begin, reach(axis.source - at)), at + begin * axis.step};
+}
+
 TapAxis forward_axis(const Convolution& c, int axis) {
   const auto a = static_cast<size_t>(axis);
   return {c.kernel[a], 0, 1, c.in[a], c.out[a], -c.before[a], c.dilation[a], c.stride[a], 0, 1};
@@ -126,10 +136,19 @@ TapAxis backward_axis(const Convolution& c, int axis, int64_t start) {
   return result;
 }
 
-PlaneLayout PlaneLayout::of(const TapAxis& rows, const TapAxis& cols) {
+int64_t PlaneLayout::most_shared(const TapAxis& cols) {
+  int64_t shared = cols.depth();
+  for (int64_t q = 0; q < cols.phases(); ++q) {
+    const Inside inside = Inside::of(cols, q);
+    shared = std::min({shared, inside.begin, cols.length() - inside.end});
+  }
+  return shared;
+}
+
+PlaneLayout PlaneLayout::of(const TapAxis& rows, const TapAxis& cols, int64_t shared) {
   PlaneLayout l;
-  l.pitch = cols.length();
-  l.phase = rows.length() * l.pitch;
+  l.pitch = cols.length() - shared;
+  l.phase = rows.length() * l.pitch + shared;
   // An odd number of cache lines, so that channels do not fall on the same few sets of a cache.
   constexpr int64_t kLine = 16;
   const int64_t lines = (rows.phases() * cols.phases() * l.phase + kLine - 1) / kLine;

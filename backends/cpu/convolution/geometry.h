@@ -62,6 +62,15 @@ struct TapAxis {
   int64_t period() const;  // taps this far apart fall on the same phase
 };
 
+// Elements of a phase that lie in the source.
+struct Inside {
+  int64_t begin;
+  int64_t end;
+  int64_t source;  // where the first of them lies there
+
+  static Inside of(const TapAxis& axis, int64_t phase);
+};
+
 // y from x.
 TapAxis forward_axis(const Convolution& c, int axis);
 
@@ -69,15 +78,18 @@ TapAxis forward_axis(const Convolution& c, int axis);
 // less than both stride and the size of x.
 TapAxis backward_axis(const Convolution& c, int axis, int64_t start);
 
-// How copies of source channels lie: [channel][row phase][column phase][row][column].
+// How copies of source channels lie: [channel][row phase][column phase][row][column]. Some zeros
+// behind a row may also be those before the next.
 struct PlaneLayout {
   int64_t pitch = 0;     // of rows
   int64_t phase = 0;     // of phases
   int64_t plane = 0;     // of channels
   int64_t virtuals = 0;  // results of one image, counting the columns between rows
 
-  static PlaneLayout of(const TapAxis& rows, const TapAxis& cols);
-  // Elements of one channel, which need not fit any integer.
+  static PlaneLayout of(const TapAxis& rows, const TapAxis& cols, int64_t shared = 0);
+  // How many zeros rows can share.
+  static int64_t most_shared(const TapAxis& cols);
+  // Elements of one channel, were no zeros shared; they need not fit any integer.
   static double size(const TapAxis& rows, const TapAxis& cols);
   // Where the element that taps (i, j) of result 0 meet lies in a channel's planes.
   int64_t offset(const TapAxis& rows, const TapAxis& cols, int64_t i, int64_t j) const;

@@ -124,23 +124,6 @@ struct Channel {
   int64_t col;
 };
 
-// Elements of a phase that lie in the source.
-struct Inside {
-  int64_t begin;
-  int64_t end;
-  int64_t source;  // where the first of them lies there
-
-  static Inside of(const TapAxis& axis, int64_t phase) {
-    const int64_t at = axis.position(phase);
-    const auto reach = [&axis](int64_t distance) {  // elements before that distance
-      if (distance <= 0) return int64_t{0};
-      return std::min(axis.length(), (distance - 1) / axis.step + 1);
-    };
-    const int64_t begin = reach(-at);
-    return {begin, std::max(begin, reach(axis.source - at)), at + begin * axis.step};
-  }
-};
-
 // Makes the planes of channels. What all of them share is found out once.
 class PlaneMaker {
  public:
