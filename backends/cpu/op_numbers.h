@@ -90,6 +90,7 @@ enum class Op : int32_t {
   kConv2d = 112,
   kConv2dInputBackward = 113,
   kConv2dWeightBackward = 114,
+  kDense = 115,
   kReshape = 120,
   kPermuteDims = 121,
   kSlice = 122,

@@ -1043,6 +1043,28 @@ func (t *Tensor) Conv2d(weight, bias *Tensor, options ...Conv2dOption) *Tensor {
 	return t.dl.Conv2d(t, weight, bias, options...)
 }
 
+// Dense: activation(x W^T + b), with the bits of linear followed by the activation. Where no
+// history is kept the activation is computed while the product is in the caches.
+//
+//   - x: [..., in]
+//   - weight: [out, in]
+//   - bias: [out]
+//
+// T: f16, bf16, f32, f64; differentiable; composed of other ops.
+func (dl *Context) Dense(x, weight, bias *Tensor, options ...DenseOption) *Tensor {
+	var words pack.Words
+	if len(options) > 0 {
+		o := newDenseOptions(options)
+		words.String(o.activation)
+	}
+	return dl.call3(115, x, weight, bias, &words)
+}
+
+// Dense is [Context.Dense] on the context of the tensor.
+func (t *Tensor) Dense(weight, bias *Tensor, options ...DenseOption) *Tensor {
+	return t.dl.Dense(t, weight, bias, options...)
+}
+
 // Reshape: The same elements in row-major order with another shape; one size may be -1, for what is
 // left. A view where the strides allow it.
 //

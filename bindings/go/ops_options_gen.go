@@ -320,6 +320,23 @@ func (v AutoPad) avgPool2dOptions(o *avgPool2dOptions) {
 	o.autoPad = string(v)
 }
 
+// Activation is an option of Dense: the op that is applied to the result; by default none.
+type Activation string
+
+// Values of Activation.
+const (
+	ActivationNone    Activation = "none"
+	ActivationRelu    Activation = "relu"
+	ActivationSigmoid Activation = "sigmoid"
+	ActivationTanh    Activation = "tanh"
+	ActivationSilu    Activation = "silu"
+	ActivationGelu    Activation = "gelu"
+)
+
+func (v Activation) denseOptions(o *denseOptions) {
+	o.activation = string(v)
+}
+
 // Steps is an option of Slice: 1 when left out; absent by default.
 type Steps []int
 
@@ -778,6 +795,23 @@ func newConv2dOptions(options []Conv2dOption) *conv2dOptions {
 	o := &conv2dOptions{groups: 1, autoPad: "none"}
 	for _, option := range options {
 		option.conv2dOptions(o)
+	}
+	return o
+}
+
+// DenseOption is an option of Dense.
+type DenseOption interface {
+	denseOptions(o *denseOptions)
+}
+
+type denseOptions struct {
+	activation string
+}
+
+func newDenseOptions(options []DenseOption) *denseOptions {
+	o := &denseOptions{activation: "none"}
+	for _, option := range options {
+		option.denseOptions(o)
 	}
 	return o
 }

@@ -239,7 +239,8 @@ void check_half(const Case& c, dlcore_dtype dtype, H (*from)(double), double (*t
 }
 
 TEST(Convolution, HalfPrecisionIsAccumulatedInFloat) {
-  for (const Case& c : {kCases[0], kCases[5], kCases[14], kCases[16], kCases[18], kCases[19], kCases[20]}) {
+  for (const Case& c :
+       {kCases[0], kCases[5], kCases[14], kCases[16], kCases[18], kCases[19], kCases[20]}) {
     check_half<Half>(c, DLCORE_F16, half_from, to_double);
     check_half<BFloat16>(c, DLCORE_BF16, bfloat16_from, to_double);
     if (HasFatalFailure()) return;

@@ -217,9 +217,8 @@ class Correlate {
         const int64_t image = images.begin + item / p_.groups;
         const T* const source = m.source + item * p_.channels * plan_.layout.plane;
         for (int64_t q = range.begin; q < range.end && !queue.stopped(); ++q) {
-          multiply(
-              m, {group_tiles(m, group), group, tiles}, source + q * plan_.tile.cols,
-              find_columns({image, image + 1}, plan_.layout.pitch, plan_.layout.virtuals, q));
+          multiply(m, {group_tiles(m, group), group, tiles}, source + q * plan_.tile.cols,
+                   find_columns({image, image + 1}, plan_.layout.pitch, plan_.layout.virtuals, q));
         }
       }
     });
@@ -245,8 +244,8 @@ class Correlate {
   void filter_one(const Memory& m, const T* planes, int64_t image, int64_t group,
                   int64_t result) const {
     T weights[CorrelationPlan::kMostFilterTaps];
-    const S* const from = static_cast<const S*>(p_.weight.data) + group * p_.weight.group +
-                          result * p_.weight.result;
+    const S* const from =
+        static_cast<const S*>(p_.weight.data) + group * p_.weight.group + result * p_.weight.result;
     for (int64_t k = 0; k < plan_.k(); ++k) weights[k] = widened(from[m.weights[k]]);
     const int64_t channel = group * p_.results + result;
     S* const to = static_cast<S*>(p_.result.data) + image * p_.result.image +

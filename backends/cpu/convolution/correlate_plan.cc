@@ -26,8 +26,7 @@ bool rows_contiguous(const Correlation& p) {
 // Rows share zeros where that makes panels fewer; elsewhere they had better begin like cache lines.
 PlaneLayout layout_for_panels(const Correlation& p, int64_t tile_cols) {
   const PlaneLayout apart = PlaneLayout::of(p.rows, p.cols);
-  const PlaneLayout shared =
-      PlaneLayout::of(p.rows, p.cols, PlaneLayout::most_shared(p.cols));
+  const PlaneLayout shared = PlaneLayout::of(p.rows, p.cols, PlaneLayout::most_shared(p.cols));
   const bool fewer = divide_up(shared.virtuals, tile_cols) < divide_up(apart.virtuals, tile_cols);
   return fewer ? shared : apart;
 }

@@ -76,8 +76,7 @@ HWY_INLINE void filter_block(const Filter<Wide<S>>& f, const Wide<S>* HWY_RESTRI
     for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 8
       for (int v = 0; v < V; ++v) {
-        acc[i][v] =
-            hn::MulAdd(weight, hn::LoadU(d, x + i * f.pitch + v * kLanes<T>), acc[i][v]);
+        acc[i][v] = hn::MulAdd(weight, hn::LoadU(d, x + i * f.pitch + v * kLanes<T>), acc[i][v]);
       }
     }
   }

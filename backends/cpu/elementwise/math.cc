@@ -11,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // after highway.h
+#include "backends/cpu/elementwise/activations-inl.h"
 #include "backends/cpu/elementwise/vector_loop.h"
 #include "backends/cpu/vector_math.h"
 
@@ -62,38 +63,10 @@ struct Cos {
   }
 };
 
-struct Tanh {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return vmath::tanh(d, x);
-  }
-};
-
-struct Sigmoid {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return vmath::sigmoid(d, x);
-  }
-};
-
-struct Gelu {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return vmath::gelu(d, x);
-  }
-};
-
 struct GeluTanh {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
     return vmath::gelu_tanh(d, x);
-  }
-};
-
-struct Silu {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    return vmath::silu(d, x);
   }
 };
 

@@ -15,6 +15,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // after highway.h
+#include "backends/cpu/elementwise/activations-inl.h"
 #include "backends/cpu/elementwise/vector_loop.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,8 +24,6 @@ namespace {
 
 constexpr uint32_t kFlags = DLCORE_KERNEL_STRIDED | DLCORE_KERNEL_MAY_REUSE;
 
-template <class D>
-inline constexpr bool kFloating = std::is_floating_point_v<hn::TFromD<D>>;
 template <class D>
 inline constexpr bool kUnsigned = std::is_unsigned_v<hn::TFromD<D>>;
 
@@ -70,17 +69,6 @@ struct Sign {
       if constexpr (kFloating<D>) result = hn::IfThenElse(hn::IsNaN(x), x, zero);
       result = hn::IfThenElse(hn::Gt(x, zero), one(d), result);
       return hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, static_cast<hn::TFromD<D>>(-1)), result);
-    }
-  }
-};
-
-struct Relu {
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    if constexpr (kFloating<D>) {
-      return hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x);  // NaN stays
-    } else {
-      return hn::Max(x, hn::Zero(d));
     }
   }
 };

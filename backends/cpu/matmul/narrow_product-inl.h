@@ -188,7 +188,10 @@ void multiply_narrow(const Queue& queue, const Product& p, void* workspace) {
     const Range some = even_range({0, tiles}, parts, part);
     for (int64_t t = some.begin; t < some.end; ++t) multiply(narrow, t * kTileRows);
     // The rows left over, and some again so that they fill a tile; this part wrote those.
-    if (some.end == tiles && p.m % kTileRows != 0) multiply(narrow, p.m - kTileRows);
+    const bool rest = some.end == tiles && p.m % kTileRows != 0;
+    if (rest) multiply(narrow, p.m - kTileRows);
+    p.finish_rectangle(sizeof(T), {some.begin * kTileRows, rest ? p.m : some.end * kTileRows},
+                       {0, p.n});
   });
 }
 

@@ -93,6 +93,7 @@ void multiply(const Queue& queue, const Product& p, void* workspace) {
     call_gemm(rows.size(), cols.size(), p.k, a + rows.begin * p.k, b + cols.begin, p.n,
               sums + rows.begin * p.n + cols.begin);
     if (!direct || p.bias.data != nullptr) store(p, sums, rows, cols);
+    p.finish_rectangle(sizeof(T), rows, cols);
   });
 }
 

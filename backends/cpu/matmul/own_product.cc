@@ -141,6 +141,9 @@ void multiply_tiles(const Piece<T>& piece, const Range& tiles, const Range& pane
       }
     }
   }
+  if (piece.blocks.end < split.blocks) return;
+  p.finish_rectangle(sizeof(T), {split.tile(tiles.begin).begin, split.tile(tiles.end - 1).end},
+                     {panels.begin * kTileCols<T>, std::min(p.n, panels.end * kTileCols<T>)});
 }
 
 template <class T>
@@ -239,6 +242,7 @@ void multiply_thin(const Queue& queue, const Product& p, void* workspace) {
         if (p.bias.data != nullptr) value = value + *block_at<T>(p.bias, row, j + col).data;
         *to = value;
       }
+      p.finish_rectangle(sizeof(T), {0, p.m}, {j, j + n});
     }
   });
 }

@@ -121,8 +121,10 @@ uint64_t linear_workspace(int64_t target, const dlcore_launch& launch) {
   return bytes + static_cast<uint64_t>(p.m * p.k * element_size(dtype));
 }
 
-dlcore_status launch_linear(int64_t target, const Queue& queue, const dlcore_launch& launch) {
+dlcore_status launch_linear(int64_t target, const Queue& queue, const dlcore_launch& launch,
+                            Loop finish) {
   Product p = linear_product(launch);
+  p.finish = finish;
   const dlcore_operand& x = launch.inputs[0];
   const dlcore_dtype dtype = launch.outputs[0].dtype;
   if (launch.outputs[0].count == 0) return DLCORE_OK;

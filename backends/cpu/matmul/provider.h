@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "backends/cpu/elementwise/driver.h"
+#include "backends/cpu/matmul/own_split.h"
 #include "backends/cpu/queue.h"
 #include "dlcore/plugin.h"
 
@@ -39,6 +41,9 @@ struct Product {
   // Where m and n are 2 or more, the order of arithmetic follows from k alone: so that items of a
   // batch may be computed together or one by one.
   bool one_of_many = false;
+  // What becomes of finished elements while they are in the caches, in place; null: nothing. Of f32
+  // and f64, whose c is dense in rows or columns.
+  Loop finish = nullptr;
 
   // The same product seen from the other side: c^T = b^T . a^T.
   Product transposed() const {
@@ -50,7 +55,20 @@ struct Product {
             {bias.data, bias.col, bias.row},
             {c.data, c.col, c.row},
             accumulate,
-            one_of_many};
+            one_of_many,
+            finish};
+  }
+
+  // Every element of c is in one rectangle, once it is finished.
+  void finish_rectangle(int64_t element_bytes, const Range& rows, const Range& cols) const {
+    if (finish == nullptr) return;
+    const bool by_rows = c.col == 1;
+    const Range &outer = by_rows ? rows : cols, &inner = by_rows ? cols : rows;
+    const int64_t step = by_rows ? c.row : c.col;
+    for (int64_t i = outer.begin; i < outer.end; ++i) {
+      char* const run = static_cast<char*>(c.data) + (i * step + inner.begin) * element_bytes;
+      finish(inner.size(), run, run, nullptr, nullptr, nullptr);
+    }
   }
 };
 

@@ -165,9 +165,8 @@ HWY_INLINE hn::Vec<D> load_even(D d, const T* x) {
 // Reduces kBlock elements, every second from x on; one more element is read.
 template <class Op, class T>
 HWY_INLINE T fold_even_block(const T* x) {
-  const auto whole = [x](int64_t at) HWY_ATTR {
-    return load_even(hn::ScalableTag<T>(), x + 2 * at);
-  };
+  const auto whole = [x](int64_t at)
+                         HWY_ATTR { return load_even(hn::ScalableTag<T>(), x + 2 * at); };
   return fold_vectors<Op, T>(kBlock, whole, whole);
 }
 

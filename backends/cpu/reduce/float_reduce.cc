@@ -36,9 +36,8 @@ void subtree(const void* x, int64_t blocks, void* accumulator) {
 template <class Op, class T>
 void even_subtree(const void* x, int64_t blocks, void* accumulator) {
   const T* from = static_cast<const T*>(x);
-  *static_cast<T*>(accumulator) = fold_subtree<Op, T>(blocks, [&](int64_t b) HWY_ATTR {
-    return fold_even_block<Op>(from + 2 * b * kBlock);
-  });
+  *static_cast<T*>(accumulator) = fold_subtree<Op, T>(
+      blocks, [&](int64_t b) HWY_ATTR { return fold_even_block<Op>(from + 2 * b * kBlock); });
 }
 
 template <class Op, class S>

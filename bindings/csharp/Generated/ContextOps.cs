@@ -9,6 +9,7 @@ namespace Dlcore
         private static readonly string[] CrossEntropyReductionNames = { "mean", "sum", "none" };
         private static readonly string[] MseLossReductionNames = { "mean", "sum", "none" };
         private static readonly string[] Conv2dAutoPadNames = { "none", "same_upper", "same_lower", "valid" };
+        private static readonly string[] DenseActivationNames = { "none", "relu", "sigmoid", "tanh", "silu", "gelu" };
         private static readonly string[] MaxPool2dAutoPadNames = { "none", "same_upper", "same_lower", "valid" };
         private static readonly string[] AvgPool2dAutoPadNames = { "none", "same_upper", "same_lower", "valid" };
 
@@ -1103,6 +1104,31 @@ namespace Dlcore
             words.Int(options.Groups);
             words.Text("auto_pad", words.Name(Conv2dAutoPadNames, (int)options.AutoPad, "auto_pad"));
             return Call3(112, x, weight, bias, buffer, words.Count);
+        }
+
+        /// <summary>activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+        /// kept the activation is computed while the product is in the caches.</summary>
+        /// <param name="x">[..., in]</param>
+        /// <param name="weight">[out, in]</param>
+        /// <param name="bias">[out]</param>
+        /// <remarks>Op 115; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Dense(Tensor x, Tensor weight, Tensor bias = null) =>
+            Call3(115, x, weight, bias, null, 0);
+
+        /// <summary>activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+        /// kept the activation is computed while the product is in the caches.</summary>
+        /// <param name="x">[..., in]</param>
+        /// <param name="weight">[out, in]</param>
+        /// <param name="bias">[out]</param>
+        /// <param name="options">what else can be chosen; null for the defaults</param>
+        /// <remarks>Op 115; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Dense(Tensor x, Tensor weight, Tensor bias, DenseOptions options)
+        {
+            options = options ?? DenseOptions.Defaults;
+            long* buffer = stackalloc long[2];
+            var words = new Words("dense", buffer);
+            words.Text("activation", words.Name(DenseActivationNames, (int)options.Activation, "activation"));
+            return Call3(115, x, weight, bias, buffer, words.Count);
         }
 
         /// <summary>The same elements in row-major order with another shape; one size may be -1, for what is left. A

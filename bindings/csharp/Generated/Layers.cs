@@ -3,8 +3,8 @@
 
 namespace Dlcore.Nn
 {
-    /// <summary>x times the transposed weight, plus the bias. x is [..., in_features], the result [...,
-    /// out_features].</summary>
+    /// <summary>x times the transposed weight, plus the bias, then the activation. x is [..., in_features], the
+    /// result [..., out_features].</summary>
     public sealed unsafe class Linear : Module
     {
         private static readonly string[] InitNames = { "default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros" };
@@ -26,6 +26,25 @@ namespace Dlcore.Nn
             /// <summary>zeros</summary>
             Zeros = 5,
         }
+        private static readonly string[] ActivationNames = { "none", "relu", "sigmoid", "tanh", "silu", "gelu" };
+
+        /// <summary>Choices of Activation: the op that is applied to the result; see dense; none by
+        /// default.</summary>
+        public enum Activation
+        {
+            /// <summary>none</summary>
+            None = 0,
+            /// <summary>relu</summary>
+            Relu = 1,
+            /// <summary>sigmoid</summary>
+            Sigmoid = 2,
+            /// <summary>tanh</summary>
+            Tanh = 3,
+            /// <summary>silu</summary>
+            Silu = 4,
+            /// <summary>gelu</summary>
+            Gelu = 5,
+        }
 
         /// <summary>What can be chosen beside the arguments of the constructor.</summary>
         public sealed class Options
@@ -38,6 +57,9 @@ namespace Dlcore.Nn
             /// <summary>how the weight starts. default: uniform in +-1/sqrt(in_features), and the bias too; with the
             /// others the bias starts at zero; default by default</summary>
             public Init Init { get; set; } = Init.Default;
+
+            /// <summary>the op that is applied to the result; see dense; none by default</summary>
+            public Activation Activation { get; set; } = Activation.None;
         }
 
         /// <summary>Makes one.</summary>
@@ -62,12 +84,13 @@ namespace Dlcore.Nn
         private static long[] Pack(long inFeatures, long outFeatures, Options options)
         {
             options = options ?? Options.Defaults;
-            long* buffer = stackalloc long[6];
+            long* buffer = stackalloc long[8];
             var words = new Words("Linear", buffer);
             words.Int(inFeatures);
             words.Int(outFeatures);
             words.Bool(options.Bias);
             words.Text("init", words.Name(InitNames, (int)options.Init, "init"));
+            words.Text("activation", words.Name(ActivationNames, (int)options.Activation, "activation"));
             return words.ToArray();
         }
     }

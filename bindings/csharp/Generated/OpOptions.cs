@@ -273,6 +273,32 @@ namespace Dlcore
         public Conv2dAutoPad AutoPad { get; set; } = Conv2dAutoPad.None;
     }
 
+    /// <summary>Choices of Dense for activation: the op that is applied to the result; none by default.</summary>
+    public enum DenseActivation
+    {
+        /// <summary>none</summary>
+        None = 0,
+        /// <summary>relu</summary>
+        Relu = 1,
+        /// <summary>sigmoid</summary>
+        Sigmoid = 2,
+        /// <summary>tanh</summary>
+        Tanh = 3,
+        /// <summary>silu</summary>
+        Silu = 4,
+        /// <summary>gelu</summary>
+        Gelu = 5,
+    }
+
+    /// <summary>What Dense takes beside its operands.</summary>
+    public sealed class DenseOptions
+    {
+        internal static readonly DenseOptions Defaults = new DenseOptions();
+
+        /// <summary>the op that is applied to the result; none by default</summary>
+        public DenseActivation Activation { get; set; } = DenseActivation.None;
+    }
+
     /// <summary>What Slice takes beside its operands.</summary>
     public sealed class SliceOptions
     {

@@ -688,6 +688,23 @@ namespace Dlcore
         public Tensor Conv2d(Tensor weight, Tensor bias, Conv2dOptions options) =>
             Context.Conv2d(this, weight, bias, options);
 
+        /// <summary>activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+        /// kept the activation is computed while the product is in the caches.</summary>
+        /// <param name="weight">[out, in]</param>
+        /// <param name="bias">[out]</param>
+        /// <remarks>Op 115; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Dense(Tensor weight, Tensor bias = null) =>
+            Context.Dense(this, weight, bias);
+
+        /// <summary>activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+        /// kept the activation is computed while the product is in the caches.</summary>
+        /// <param name="weight">[out, in]</param>
+        /// <param name="bias">[out]</param>
+        /// <param name="options">what else can be chosen; null for the defaults</param>
+        /// <remarks>Op 115; T: f16, bf16, f32, f64; differentiable; composed of other ops.</remarks>
+        public Tensor Dense(Tensor weight, Tensor bias, DenseOptions options) =>
+            Context.Dense(this, weight, bias, options);
+
         /// <summary>The same elements in row-major order with another shape; one size may be -1, for what is left. A
         /// view where the strides allow it.</summary>
         /// <param name="shape">of the result; one size may be -1</param>

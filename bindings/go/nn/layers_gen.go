@@ -9,7 +9,7 @@ import (
 	"dlcore/internal/pack"
 )
 
-// NewLinear makes the layer. x times the transposed weight, plus the bias.
+// NewLinear makes the layer. x times the transposed weight, plus the bias, then the activation.
 //
 // x is [..., in_features], the result [..., out_features].
 //
@@ -22,6 +22,7 @@ func NewLinear(dl *dlcore.Context, inFeatures, outFeatures int, options ...Linea
 	o := newLinearOptions(options)
 	words.Bool(o.bias)
 	words.String(o.init)
+	words.String(o.activation)
 	return dlcore.NewModule(dl, 1, nil, words.All())
 }
 

@@ -42,6 +42,24 @@ func (v Init) conv2dOptions(o *conv2dOptions) {
 	o.init = string(v)
 }
 
+// Activation is an option of Linear: the op that is applied to the result; see dense; by default
+// none.
+type Activation string
+
+// Values of Activation.
+const (
+	ActivationNone    Activation = "none"
+	ActivationRelu    Activation = "relu"
+	ActivationSigmoid Activation = "sigmoid"
+	ActivationTanh    Activation = "tanh"
+	ActivationSilu    Activation = "silu"
+	ActivationGelu    Activation = "gelu"
+)
+
+func (v Activation) linearOptions(o *linearOptions) {
+	o.activation = string(v)
+}
+
 // Approximate is an option of GELU: none: exact; tanh: by the hyperbolic tangent; by default none.
 type Approximate string
 
@@ -220,12 +238,13 @@ type LinearOption interface {
 }
 
 type linearOptions struct {
-	bias bool
-	init string
+	bias       bool
+	init       string
+	activation string
 }
 
 func newLinearOptions(options []LinearOption) *linearOptions {
-	o := &linearOptions{bias: true, init: "default"}
+	o := &linearOptions{bias: true, init: "default", activation: "none"}
 	for _, option := range options {
 		option.linearOptions(o)
 	}

@@ -603,6 +603,18 @@ class Tensor(_OnContext):
 
         T: f16, bf16, f32, f64.
         """
+    def dense(self, weight: Operand, bias: Operand | None = None, *,
+              activation: Literal["none", "relu", "sigmoid", "tanh", "silu", "gelu"] = "none") -> Tensor:
+        """activation(x W^T + b), with the bits of linear followed by the activation. Where no history is kept
+        the activation is computed while the product is in the caches.
+
+          x: [..., in]
+          weight: [out, in]
+          bias: [out]
+          activation: the op that is applied to the result
+
+        T: f16, bf16, f32, f64.
+        """
     def reshape(self, shape: Integers) -> Tensor:
         """The same elements in row-major order with another shape; one size may be -1, for what is left. A view
         where the strides allow it.
@@ -1300,6 +1312,19 @@ def conv2d(x: Operand, weight: Operand, bias: Operand | None = None, *, stride: 
       groups: into which channels of x and of the result are split
       auto_pad: instead of padding. same_upper, same_lower: so many zeros that OH is H / stride rounded up, an
       odd one at the end (upper) or in front (lower); valid: none
+
+    T: f16, bf16, f32, f64.
+    """
+
+def dense(x: Operand, weight: Operand, bias: Operand | None = None, *,
+          activation: Literal["none", "relu", "sigmoid", "tanh", "silu", "gelu"] = "none") -> Tensor:
+    """activation(x W^T + b), with the bits of linear followed by the activation. Where no history is kept the
+    activation is computed while the product is in the caches.
+
+      x: [..., in]
+      weight: [out, in]
+      bias: [out]
+      activation: the op that is applied to the result
 
     T: f16, bf16, f32, f64.
     """

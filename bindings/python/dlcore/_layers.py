@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Linear(Module):
-    """x times the transposed weight, plus the bias.
+    """x times the transposed weight, plus the bias, then the activation.
 
     x is [..., in_features], the result [..., out_features].
 
@@ -44,12 +44,14 @@ class Linear(Module):
       bias: whether a bias is added
       init: how the weight starts. default: uniform in +-1/sqrt(in_features), and the bias too; with the
       others the bias starts at zero
+      activation: the op that is applied to the result; see dense
     """
 
     def __init__(self, in_features: SupportsIndex, out_features: SupportsIndex, *, bias: bool = True,
-                 init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default") -> None:
+                 init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default",
+                 activation: Literal["none", "relu", "sigmoid", "tanh", "silu", "gelu"] = "none") -> None:
         self._make(1, (), [*_pack.integer(in_features), *_pack.integer(out_features), *_pack.boolean(bias),
-                           *_pack.string(init)])
+                           *_pack.string(init), *_pack.string(activation)])
 
 
 class Sequential(Module):

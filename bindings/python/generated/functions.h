@@ -83,6 +83,7 @@ FUNCTION(mse_loss)
 FUNCTION(matmul)
 FUNCTION(linear)
 FUNCTION(conv2d)
+FUNCTION(dense)
 FUNCTION(reshape)
 FUNCTION(permute_dims)
 FUNCTION(slice)
@@ -180,6 +181,7 @@ METHOD(mse_loss)
 METHOD(matmul)
 METHOD(linear)
 METHOD(conv2d)
+METHOD(dense)
 METHOD(reshape)
 METHOD(permute_dims)
 METHOD(slice)
@@ -795,6 +797,19 @@ static PyMethodDef op_functions[] = {
       "  groups: into which channels of x and of the result are split\n"
       "  auto_pad: instead of padding. same_upper, same_lower: so many zeros that OH is H / stride rounded up, an odd\n"
       "  one at the end (upper) or in front (lower); valid: none\n"
+      "\n"
+      "T: f16, bf16, f32, f64.\n"},
+    {"dense", CALLED(function_dense),
+      "dense($module, x, weight, bias=None, *, activation=\"none\")\n"
+      "--\n"
+      "\n"
+      "activation(x W^T + b), with the bits of linear followed by the activation. Where no history is kept the\n"
+      "activation is computed while the product is in the caches.\n"
+      "\n"
+      "  x: [..., in]\n"
+      "  weight: [out, in]\n"
+      "  bias: [out]\n"
+      "  activation: the op that is applied to the result\n"
       "\n"
       "T: f16, bf16, f32, f64.\n"},
     {"reshape", CALLED(function_reshape),
@@ -1677,6 +1692,19 @@ static PyMethodDef op_methods[] = {
       "  groups: into which channels of x and of the result are split\n"
       "  auto_pad: instead of padding. same_upper, same_lower: so many zeros that OH is H / stride rounded up, an odd\n"
       "  one at the end (upper) or in front (lower); valid: none\n"
+      "\n"
+      "T: f16, bf16, f32, f64.\n"},
+    {"dense", CALLED(method_dense),
+      "dense($self, weight, bias=None, *, activation=\"none\")\n"
+      "--\n"
+      "\n"
+      "activation(x W^T + b), with the bits of linear followed by the activation. Where no history is kept the\n"
+      "activation is computed while the product is in the caches.\n"
+      "\n"
+      "  x: [..., in]\n"
+      "  weight: [out, in]\n"
+      "  bias: [out]\n"
+      "  activation: the op that is applied to the result\n"
       "\n"
       "T: f16, bf16, f32, f64.\n"},
     {"reshape", CALLED(method_reshape),

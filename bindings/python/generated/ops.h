@@ -72,6 +72,7 @@
 #define OP_matmul 110
 #define OP_linear 111
 #define OP_conv2d 112
+#define OP_dense 115
 #define OP_reshape 120
 #define OP_permute_dims 121
 #define OP_slice 122
@@ -645,6 +646,16 @@ static const Parameter parameters_conv2d[] = {
 static Op op_conv2d = {
     {"conv2d", parameters_conv2d, 8, 3, 5, NULL}, 112, 3, 0, 1, 0, 0, 0};
 
+static const int64_t default_dense_activation[] = {4, 1701736302};
+static const Parameter parameters_dense[] = {
+    {"x", kOperand, 0, 1, -1, NULL, 0},
+    {"weight", kOperand, 0, 1, -1, NULL, 0},
+    {"bias", kOperand, 0, 0, -1, NULL, 0},
+    {"activation", kString, 0, 0, 0, default_dense_activation, 2},
+};
+static Op op_dense = {
+    {"dense", parameters_dense, 4, 3, 1, NULL}, 115, 3, 0, 1, 0, 0, 0};
+
 static const Parameter parameters_reshape[] = {
     {"x", kOperand, 0, 1, -1, NULL, 0},
     {"shape", kDims, 0, 1, 0, NULL, 0},
@@ -962,6 +973,7 @@ static Op *const all_ops[] = {
     &op_matmul,
     &op_linear,
     &op_conv2d,
+    &op_dense,
     &op_reshape,
     &op_permute_dims,
     &op_slice,

@@ -1408,6 +1408,53 @@ static inline dlcore_tensor *dlcore_linear(dlcore_context *ctx, dlcore_tensor *x
   return dlcore_op_call3(ctx, 111, x, weight, bias, NULL, 0);
 }
 
+enum {
+  DLCORE_DENSE_ACTIVATION_NONE = 0,
+  DLCORE_DENSE_ACTIVATION_RELU = 1,
+  DLCORE_DENSE_ACTIVATION_SIGMOID = 2,
+  DLCORE_DENSE_ACTIVATION_TANH = 3,
+  DLCORE_DENSE_ACTIVATION_SILU = 4,
+  DLCORE_DENSE_ACTIVATION_GELU = 5
+};
+/* activation(x W^T + b), with the bits of linear followed by the activation. Where no history is kept the
+ * activation is computed while the product is in the caches.
+ *   x: [..., in]
+ *   weight: [out, in]
+ *   bias: [out]
+ * Op 115; T: f16, bf16, f32, f64; differentiable; composed of other ops */
+static inline dlcore_tensor *dlcore_dense(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
+                                          dlcore_tensor *bias) {
+  return dlcore_op_call3(ctx, 115, x, weight, bias, NULL, 0);
+}
+
+typedef struct dlcore_dense_options {
+  uint32_t struct_size;
+  int32_t activation; /* default none; the op that is applied to the result */
+} dlcore_dense_options;
+
+static inline void dlcore_dense_options_init(dlcore_dense_options *options, size_t size) {
+  dlcore_dense_options o;
+  if (!options) return;
+  memset(&o, 0, sizeof o);
+  o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
+  o.activation = DLCORE_DENSE_ACTIVATION_NONE;
+  memcpy(options, &o, o.struct_size);
+}
+
+/* dlcore_dense with every attribute; NULL options are the defaults. */
+static inline dlcore_tensor *dlcore_dense_ex(dlcore_context *ctx, dlcore_tensor *x, dlcore_tensor *weight,
+                                             dlcore_tensor *bias, const dlcore_dense_options *options) {
+  dlcore_dense_options o;
+  int64_t words[2];
+  int32_t n_words = 0;
+  dlcore_dense_options_init(&o, sizeof o);
+  if (!dlcore_ops_take_options(ctx, "dense", &o, sizeof o, options)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "dense: activation", o.activation, 5)) return NULL;
+  static const char *const activation_names[] = {"none", "relu", "sigmoid", "tanh", "silu", "gelu"};
+  n_words = dlcore_ops_put_string(words, n_words, activation_names[o.activation]);
+  return dlcore_op_call3(ctx, 115, x, weight, bias, words, n_words);
+}
+
 /* ---- Convolution ----------------------------------------------------------------------------- */
 
 enum {
@@ -2282,7 +2329,15 @@ enum {
   DLCORE_LINEAR_LAYER_INIT_XAVIER_NORMAL = 4,
   DLCORE_LINEAR_LAYER_INIT_ZEROS = 5
 };
-/* x times the transposed weight, plus the bias.
+enum {
+  DLCORE_LINEAR_LAYER_ACTIVATION_NONE = 0,
+  DLCORE_LINEAR_LAYER_ACTIVATION_RELU = 1,
+  DLCORE_LINEAR_LAYER_ACTIVATION_SIGMOID = 2,
+  DLCORE_LINEAR_LAYER_ACTIVATION_TANH = 3,
+  DLCORE_LINEAR_LAYER_ACTIVATION_SILU = 4,
+  DLCORE_LINEAR_LAYER_ACTIVATION_GELU = 5
+};
+/* x times the transposed weight, plus the bias, then the activation.
  *
  * x is [..., in_features], the result [..., out_features].
  *   in_features: size of the last axis of x
@@ -2300,6 +2355,7 @@ typedef struct dlcore_linear_layer_options {
   uint32_t struct_size;
   uint8_t bias; /* default true; whether a bias is added */
   int32_t init; /* default default; how the weight starts. default: uniform in +-1/sqrt(in_features), and the bias too; with the others the bias starts at zero */
+  int32_t activation; /* default none; the op that is applied to the result; see dense */
 } dlcore_linear_layer_options;
 
 static inline void dlcore_linear_layer_options_init(dlcore_linear_layer_options *options, size_t size) {
@@ -2309,6 +2365,7 @@ static inline void dlcore_linear_layer_options_init(dlcore_linear_layer_options 
   o.struct_size = (uint32_t)(size < sizeof o ? size : sizeof o);
   o.bias = 1;
   o.init = DLCORE_LINEAR_LAYER_INIT_DEFAULT;
+  o.activation = DLCORE_LINEAR_LAYER_ACTIVATION_NONE;
   memcpy(options, &o, o.struct_size);
 }
 
@@ -2317,16 +2374,19 @@ static inline dlcore_module *dlcore_linear_layer_ex(dlcore_context *ctx, int64_t
                                                     int64_t out_features,
                                                     const dlcore_linear_layer_options *options) {
   dlcore_linear_layer_options o;
-  int64_t words[6];
+  int64_t words[8];
   int32_t n_words = 0;
   dlcore_linear_layer_options_init(&o, sizeof o);
   if (!dlcore_ops_take_options(ctx, "Linear", &o, sizeof o, options)) return NULL;
   if (!dlcore_ops_in_range(ctx, "Linear: init", o.init, 5)) return NULL;
+  if (!dlcore_ops_in_range(ctx, "Linear: activation", o.activation, 5)) return NULL;
   static const char *const init_names[] = {"default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"};
+  static const char *const activation_names[] = {"none", "relu", "sigmoid", "tanh", "silu", "gelu"};
   words[n_words++] = in_features;
   words[n_words++] = out_features;
   words[n_words++] = o.bias != 0;
   n_words = dlcore_ops_put_string(words, n_words, init_names[o.init]);
+  n_words = dlcore_ops_put_string(words, n_words, activation_names[o.activation]);
   return dlcore_module_create(ctx, 1, NULL, 0, words, n_words);
 }
 

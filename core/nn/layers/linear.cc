@@ -7,8 +7,8 @@
 namespace dlcore {
 namespace {
 
-constexpr int32_t kLinearOp = 111;
-enum : int { kInFeatures, kOutFeatures, kBias, kInit };
+constexpr int32_t kLinearOp = 111, kDense = 115;
+enum : int { kInFeatures, kOutFeatures, kBias, kInit, kActivation };
 enum : size_t { kWeightVariable, kBiasVariable };
 
 void check(const AttrReader& attrs, const char* function) {
@@ -32,7 +32,10 @@ bool specify(const AttrReader& attrs, size_t i, VariableSpec& spec) {
 }
 
 Value forward(const LayerCall& c, const Value& x) {
-  return call(kLinearOp, {x, c.variable(kWeightVariable), c.variable(kBiasVariable)});
+  const Value inputs[] = {x, c.variable(kWeightVariable), c.variable(kBiasVariable)};
+  const std::string_view activation = c.attrs.text(kActivation);
+  if (activation == "none") return call(kLinearOp, inputs);
+  return call(kDense, inputs, Attrs().text(activation));
 }
 
 constexpr LayerDef kLinear = {
@@ -40,7 +43,7 @@ constexpr LayerDef kLinear = {
     .name = "Linear",
     .function = "linear_layer",
     .doc =
-        "x times the transposed weight, plus the bias.\n\n"
+        "x times the transposed weight, plus the bias, then the activation.\n\n"
         "x is [..., in_features], the result [..., out_features].",
     .attrs = {required(int_attr("in_features", "size of the last axis of x")),
               required(int_attr("out_features", "size of the last axis of the result")),
@@ -49,7 +52,9 @@ constexpr LayerDef kLinear = {
                   "init",
                   "how the weight starts. default: uniform in +-1/sqrt(in_features), and the "
                   "bias too; with the others the bias starts at zero",
-                  "default", kInitializers)},
+                  "default", kInitializers),
+              string_attr("activation", "the op that is applied to the result; see dense", "none",
+                          "none|relu|sigmoid|tanh|silu|gelu")},
     .variables = {{"weight", "[out_features, in_features]"}, {"bias", "[out_features]"}},
     .check = check,
     .specify = specify,

@@ -8,7 +8,7 @@
 namespace dlcore {
 namespace {
 
-constexpr int32_t kMatmul = 110, kLinearOp = 111;
+constexpr int32_t kMatmul = 110, kLinearOp = 111, kDense = 115;
 
 constexpr DtypeSet kProductSet = kAnyFloatSet | dtype_set(DLCORE_I32, DLCORE_I64);
 
@@ -254,7 +254,28 @@ constexpr OpDef op_linear = {
         },
 };
 
-constexpr const OpDef* kOps[] = {&op_matmul, &op_linear};
+void compose_dense(Compose& r) {
+  const Value y = call(kLinearOp, {r.input(0), r.input(1), r.has(2) ? r.input(2) : Value()});
+  const std::string_view activation = r.attrs.text(0);
+  r.set(0, activation == "none" ? y : call(r.ctx.engine().ops().find(activation)->number, {y}));
+}
+
+constexpr OpDef op_dense = {
+    .number = kDense,
+    .name = "dense",
+    .family = "matrix",
+    .doc =
+        "activation(x W^T + b), with the bits of linear followed by the activation. Where no "
+        "history is kept the activation is computed while the product is in the caches.",
+    .inputs = {in("x", kAnyFloatSet, "[..., in]"), in("weight", kAnyFloatSet, "[out, in]"),
+               optional_in("bias", kAnyFloatSet, "[out]")},
+    .attrs = {string_attr("activation", "the op that is applied to the result", "none",
+                          "none|relu|sigmoid|tanh|silu|gelu")},
+    .infer = infer_linear,
+    .compose = compose_dense,
+};
+
+constexpr const OpDef* kOps[] = {&op_matmul, &op_linear, &op_dense};
 
 }  // namespace
 

@@ -682,6 +682,19 @@ var calls = map[string]func(dl *dlcore.Context, c *arguments) []*dlcore.Tensor{
 		}
 		return []*dlcore.Tensor{dl.Conv2d(x, weight, bias, options...)}
 	},
+	"dense": func(dl *dlcore.Context, c *arguments) []*dlcore.Tensor {
+		x := c.tensor(0)
+		weight := c.tensor(1)
+		bias := c.tensor(2)
+		var options []dlcore.DenseOption
+		if c.has("activation") {
+			options = append(options, dlcore.Activation(c.string("activation")))
+		}
+		if c.bad() {
+			return nil
+		}
+		return []*dlcore.Tensor{dl.Dense(x, weight, bias, options...)}
+	},
 	"reshape": func(dl *dlcore.Context, c *arguments) []*dlcore.Tensor {
 		x := c.tensor(0)
 		shape := c.ints("shape")

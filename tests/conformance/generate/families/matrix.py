@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""matmul and linear: ops 110 and 111."""
+"""matmul, linear and dense: ops 110, 111 and 115."""
 
 import numpy as np
 
+import special as sf
 from dtypes import EPSILON, FLOATS, HALVES, HOLDERS, is_float
 from operands import LAYOUTS, Operand, expanded
 from suite import Suite
+
+from . import unary
 
 DTYPES = FLOATS + ["i32", "i64"]
 SHAPES = {
@@ -132,8 +135,53 @@ def linears(suite):
                contains=["i32"])
 
 
+ACTIVATIONS = {"none": lambda x: x, "relu": unary.relu, "sigmoid": sf.sigmoid, "tanh": np.tanh, "silu": sf.silu,
+               "gelu": sf.gelu}
+# Those that kernels have loops of their own for: few rows, few columns, neither, and both in the other order.
+DENSE_SHAPES = {"few_rows": (1, 40, 37), "few_columns": (130, 7, 9), "tiles": (37, 70, 33), "blocks": (15, 33, 600)}
+
+
+def dense_cases(suite, dtype):
+    def check(name, x, w, bias=None, activation="none", **more):
+        define = ACTIVATIONS[activation]
+        tolerance = tolerance_of(dtype, w.value.shape[1])
+        if dtype in HALVES:  # rounded before and after
+            tolerance["ulp"] = 2.5
+        else:
+            tolerance["rtol"] = 16 * EPSILON[dtype]
+        suite.check(f"{dtype}/{name}", "dense", [x, w] if bias is None else [x, w, bias],
+                    lambda x, w, *b: define(np.matmul(x, np.swapaxes(w, 0, 1)) + (b[0] if b else 0)), dtype,
+                    {"activation": activation}, wide=True, tolerance=tolerance,
+                    **{"differentiable": True, "smooth": activation != "relu", **more})
+
+    draw = suite.numbers.spread
+    for activation in ACTIVATIONS:
+        check(activation, Operand(draw([2, 3]), dtype), Operand(draw([4, 3]), dtype), Operand(draw([4]), dtype), activation)
+        check(f"{activation}_no_bias", Operand(draw([2, 1, 2]), dtype), Operand(draw([3, 2]), dtype), None, activation)
+    for name, (rows, outputs, inner) in DENSE_SHAPES.items():
+        if dtype in HALVES:
+            continue
+        check(name, Operand(draw([rows, inner]), dtype), Operand(draw([outputs, inner]), dtype),
+              Operand(draw([outputs]), dtype), "silu", differentiable=False)
+    for name, layout in LAYOUTS.items():
+        check(f"{name}_x", layout(draw([2, 3]), dtype), Operand(draw([4, 3]), dtype), Operand(draw([4]), dtype), "tanh")
+        check(f"{name}_w", Operand(draw([2, 3]), dtype), layout(draw([4, 3]), dtype), layout(draw([4]), dtype), "tanh")
+    check("empty", Operand(np.zeros((0, 16)), dtype), Operand(draw([2, 16]), dtype), Operand(draw([2]), dtype), "silu")
+    check("empty_inner", Operand(np.zeros((2, 0)), dtype), Operand(np.zeros((3, 0)), dtype), Operand(draw([3]), dtype),
+          "sigmoid")
+
+
+def denses(suite):
+    for dtype in FLOATS:
+        dense_cases(suite, dtype)
+    x, w = Operand(np.zeros((2, 3)), "f32"), Operand(np.zeros((4, 3)), "f32")
+    suite.fail("activation", "dense", [x, w], {"activation": "relu6"}, contains=["activation", "relu6"])
+    suite.fail("inner", "dense", [x, Operand(np.zeros((4, 5)), "f32")], {"activation": "relu"}, contains=["[2, 3]", "[4, 5]"])
+
+
 def build():
     suite = Suite("matrix")
     matmuls(suite)
     linears(suite)
+    denses(suite)
     return suite

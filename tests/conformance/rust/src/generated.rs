@@ -497,6 +497,18 @@ pub fn call(op: &str, dl: &Context, x: &Inputs, a: &Attrs) -> Option<Result<Vec<
             };
             called.map(|y| vec![y])
         }
+        "dense" if x.fit(&[Need::One, Need::One, Need::Maybe]) && a.fit(&[("activation", "none|relu|sigmoid|tanh|silu|gelu", false)]) => {
+            let called = if a.has_any(&["activation", ]) {
+                let mut options = DenseOptions::new();
+                if let Some(value) = a.choice("activation") {
+                    options = options.activation(value);
+                }
+                x.one(0).dense_with(x.one(1), x.maybe(2), options)
+            } else {
+                x.one(0).dense(x.one(1), x.maybe(2))
+            };
+            called.map(|y| vec![y])
+        }
         "reshape" if x.fit(&[Need::One]) && a.fit(&[("shape", "dims", true)]) => {
             let called = x.one(0).reshape(a.dims("shape").unwrap());
             called.map(|y| vec![y])

@@ -56,12 +56,62 @@ impl std::str::FromStr for LinearInit {
     }
 }
 
+/// Choices for `activation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LinearActivation {
+    /// `none`
+    None,
+    /// `relu`
+    Relu,
+    /// `sigmoid`
+    Sigmoid,
+    /// `tanh`
+    Tanh,
+    /// `silu`
+    Silu,
+    /// `gelu`
+    Gelu,
+}
+
+impl LinearActivation {
+    fn text(self) -> &'static str {
+        match self {
+            LinearActivation::None => "none",
+            LinearActivation::Relu => "relu",
+            LinearActivation::Sigmoid => "sigmoid",
+            LinearActivation::Tanh => "tanh",
+            LinearActivation::Silu => "silu",
+            LinearActivation::Gelu => "gelu",
+        }
+    }
+}
+
+impl std::str::FromStr for LinearActivation {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "none" => Ok(LinearActivation::None),
+            "relu" => Ok(LinearActivation::Relu),
+            "sigmoid" => Ok(LinearActivation::Sigmoid),
+            "tanh" => Ok(LinearActivation::Tanh),
+            "silu" => Ok(LinearActivation::Silu),
+            "gelu" => Ok(LinearActivation::Gelu),
+            _ => Err(Error::invalid(format!(
+                "activation: there is no such choice: text is '{text}', expected one of none, relu, sigmoid, tanh, silu, gelu"
+            ))),
+        }
+    }
+}
+
 /// Options of [`Linear::with`].
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct LinearOptions {
     bias: bool,
     init: LinearInit,
+    activation: LinearActivation,
 }
 
 impl Default for LinearOptions {
@@ -69,6 +119,7 @@ impl Default for LinearOptions {
         LinearOptions {
             bias: true,
             init: LinearInit::Default,
+            activation: LinearActivation::None,
         }
     }
 }
@@ -94,10 +145,17 @@ impl LinearOptions {
         self.init = init;
         self
     }
+
+    /// the op that is applied to the result; see dense; default none
+    #[inline]
+    pub fn activation(mut self, activation: LinearActivation) -> Self {
+        self.activation = activation;
+        self
+    }
 }
 
 
-/// x times the transposed weight, plus the bias.
+/// x times the transposed weight, plus the bias, then the activation.
 ///
 /// x is \[..., in\_features\], the result \[..., out\_features\].
 ///
@@ -117,11 +175,12 @@ impl Linear {
 
     /// With options.
     pub fn with(context: &Context, in_features: i64, out_features: i64, options: LinearOptions) -> Result<Self> {
-        let mut words = Words::<6>::new();
+        let mut words = Words::<8>::new();
         words.int(in_features);
         words.int(out_features);
         words.bool(options.bias);
         words.string("Linear: init", options.init.text(), 255)?;
+        words.string("Linear: activation", options.activation.text(), 255)?;
         Module::create(context, 1, Vec::new(), words.as_slice()).map(Linear)
     }
 }

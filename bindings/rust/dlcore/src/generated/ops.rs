@@ -1027,6 +1027,85 @@ impl Conv2dOptions {
     }
 }
 
+/// Choices for `activation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DenseActivation {
+    /// `none`
+    None,
+    /// `relu`
+    Relu,
+    /// `sigmoid`
+    Sigmoid,
+    /// `tanh`
+    Tanh,
+    /// `silu`
+    Silu,
+    /// `gelu`
+    Gelu,
+}
+
+impl DenseActivation {
+    fn text(self) -> &'static str {
+        match self {
+            DenseActivation::None => "none",
+            DenseActivation::Relu => "relu",
+            DenseActivation::Sigmoid => "sigmoid",
+            DenseActivation::Tanh => "tanh",
+            DenseActivation::Silu => "silu",
+            DenseActivation::Gelu => "gelu",
+        }
+    }
+}
+
+impl std::str::FromStr for DenseActivation {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "none" => Ok(DenseActivation::None),
+            "relu" => Ok(DenseActivation::Relu),
+            "sigmoid" => Ok(DenseActivation::Sigmoid),
+            "tanh" => Ok(DenseActivation::Tanh),
+            "silu" => Ok(DenseActivation::Silu),
+            "gelu" => Ok(DenseActivation::Gelu),
+            _ => Err(Error::invalid(format!(
+                "activation: there is no such choice: text is '{text}', expected one of none, relu, sigmoid, tanh, silu, gelu"
+            ))),
+        }
+    }
+}
+
+/// Options of [`Tensor::dense_with`].
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub struct DenseOptions {
+    activation: DenseActivation,
+}
+
+impl Default for DenseOptions {
+    fn default() -> Self {
+        DenseOptions {
+            activation: DenseActivation::None,
+        }
+    }
+}
+
+impl DenseOptions {
+    /// The defaults.
+    #[inline]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// the op that is applied to the result; default none
+    #[inline]
+    pub fn activation(mut self, activation: DenseActivation) -> Self {
+        self.activation = activation;
+        self
+    }
+}
+
 /// Options of [`Tensor::slice_with`].
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
@@ -2484,6 +2563,28 @@ impl Tensor {
         words.int(options.groups);
         words.string("conv2d: auto_pad", options.auto_pad.text(), 255)?;
         call::call3(112, self, Some(weight), bias, words.as_slice())
+    }
+
+    /// activation(x W^T + b), with the bits of linear followed by the activation. Where no history
+    /// is kept the activation is computed while the product is in the caches.
+    ///
+    /// * `x`: \[..., in\]
+    /// * `weight`: \[out, in\]
+    /// * `bias`: \[out\]
+    /// * Op 115; T: f16, bf16, f32, f64; differentiable; composed of other ops
+    #[inline]
+    pub fn dense<'a>(&self, weight: &Tensor, bias: impl Into<Option<&'a Tensor>>) -> Result<Tensor> {
+        let bias = bias.into();
+        call::call3(115, self, Some(weight), bias, &[])
+    }
+
+    /// [`Tensor::dense`] with options.
+    #[inline]
+    pub fn dense_with<'a>(&self, weight: &Tensor, bias: impl Into<Option<&'a Tensor>>, options: DenseOptions) -> Result<Tensor> {
+        let bias = bias.into();
+        let mut words = Words::<2>::new();
+        words.string("dense: activation", options.activation.text(), 255)?;
+        call::call3(115, self, Some(weight), bias, words.as_slice())
     }
 
     /// The same elements in row-major order with another shape; one size may be -1, for what is

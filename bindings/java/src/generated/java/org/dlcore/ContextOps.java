@@ -27,6 +27,7 @@ import org.dlcore.op.CrossEntropyOptions;
 import org.dlcore.op.MseLossOptions;
 import org.dlcore.op.MatmulOptions;
 import org.dlcore.op.Conv2dOptions;
+import org.dlcore.op.DenseOptions;
 import org.dlcore.op.SliceOptions;
 import org.dlcore.op.ExpandDimsOptions;
 import org.dlcore.op.SqueezeOptions;
@@ -2899,6 +2900,66 @@ public abstract class ContextOps extends ContextCalls {
    */
   public final Tensor conv2d(Tensor x, Tensor weight) {
     return call(112, x, weight, null);
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param x [..., in]
+   * @param weight [out, in]
+   * @param bias [out]
+   * @param options what else may be said; see {@link Options#dense}
+   * @return the result
+   */
+  public final Tensor dense(Tensor x, Tensor weight, Tensor bias, DenseOptions options) {
+    return call(115, x, weight, orNone(bias), new Words(2).choice(options.activation()));
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param x [..., in]
+   * @param weight [out, in]
+   * @param bias [out]
+   * @return the result
+   */
+  public final Tensor dense(Tensor x, Tensor weight, Tensor bias) {
+    return call(115, x, weight, orNone(bias), null);
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param x [..., in]
+   * @param weight [out, in]
+   * @param options what else may be said; see {@link Options#dense}
+   * @return the result
+   */
+  public final Tensor dense(Tensor x, Tensor weight, DenseOptions options) {
+    return call(115, x, weight, new Words(2).choice(options.activation()));
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param x [..., in]
+   * @param weight [out, in]
+   * @return the result
+   */
+  public final Tensor dense(Tensor x, Tensor weight) {
+    return call(115, x, weight, null);
   }
 
   /**

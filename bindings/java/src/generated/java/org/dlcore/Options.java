@@ -25,6 +25,7 @@ import org.dlcore.op.CrossEntropyOptions;
 import org.dlcore.op.MseLossOptions;
 import org.dlcore.op.MatmulOptions;
 import org.dlcore.op.Conv2dOptions;
+import org.dlcore.op.DenseOptions;
 import org.dlcore.op.SliceOptions;
 import org.dlcore.op.ExpandDimsOptions;
 import org.dlcore.op.SqueezeOptions;
@@ -258,6 +259,15 @@ public final class Options {
    */
   public static Conv2dOptions conv2d() {
     return new Conv2dOptions();
+  }
+
+  /**
+   * Options of {@code dense} with every default.
+   *
+   * @return new options
+   */
+  public static DenseOptions dense() {
+    return new DenseOptions();
   }
 
   /**

@@ -25,6 +25,7 @@ import org.dlcore.op.CrossEntropyOptions;
 import org.dlcore.op.MseLossOptions;
 import org.dlcore.op.MatmulOptions;
 import org.dlcore.op.Conv2dOptions;
+import org.dlcore.op.DenseOptions;
 import org.dlcore.op.SliceOptions;
 import org.dlcore.op.ExpandDimsOptions;
 import org.dlcore.op.SqueezeOptions;
@@ -2020,6 +2021,62 @@ public abstract class TensorOps {
    */
   public final Tensor conv2d(Tensor weight) {
     return context.conv2d(self(), weight);
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param weight [out, in]
+   * @param bias [out]
+   * @param options what else may be said; see {@link Options#dense}
+   * @return the result
+   */
+  public final Tensor dense(Tensor weight, Tensor bias, DenseOptions options) {
+    return context.dense(self(), weight, bias, options);
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param weight [out, in]
+   * @param bias [out]
+   * @return the result
+   */
+  public final Tensor dense(Tensor weight, Tensor bias) {
+    return context.dense(self(), weight, bias);
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param weight [out, in]
+   * @param options what else may be said; see {@link Options#dense}
+   * @return the result
+   */
+  public final Tensor dense(Tensor weight, DenseOptions options) {
+    return context.dense(self(), weight, options);
+  }
+
+  /**
+   * activation(x W^T + b), with the bits of linear followed by the activation. Where no history is
+   * kept the activation is computed while the product is in the caches.
+   *
+   * <p>T: f16, bf16, f32, f64
+   *
+   * @param weight [out, in]
+   * @return the result
+   */
+  public final Tensor dense(Tensor weight) {
+    return context.dense(self(), weight);
   }
 
   /**

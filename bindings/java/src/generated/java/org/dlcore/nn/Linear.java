@@ -6,13 +6,13 @@ import org.dlcore.Context;
 import org.dlcore.internal.Words;
 
 /**
- * x times the transposed weight, plus the bias.
+ * x times the transposed weight, plus the bias, then the activation.
  *
  * <p>x is [..., in_features], the result [..., out_features].
  */
 public final class Linear extends Module {
   /**
-   * x times the transposed weight, plus the bias.
+   * x times the transposed weight, plus the bias, then the activation.
    *
    * <p>x is [..., in_features], the result [..., out_features].
    *
@@ -22,11 +22,11 @@ public final class Linear extends Module {
    * @param options what else may be said
    */
   public Linear(Context dl, long inFeatures, long outFeatures, Options options) {
-    super(dl, 1, NONE, new Words(6).integer(inFeatures).integer(outFeatures).bool(options.bias()).choice(options.init()));
+    super(dl, 1, NONE, new Words(8).integer(inFeatures).integer(outFeatures).bool(options.bias()).choice(options.init()).choice(options.activation()));
   }
 
   /**
-   * x times the transposed weight, plus the bias.
+   * x times the transposed weight, plus the bias, then the activation.
    *
    * <p>x is [..., in_features], the result [..., out_features].
    *
@@ -53,6 +53,7 @@ public final class Linear extends Module {
 
     private boolean bias = true;
     private Init init = Init.DEFAULT;
+    private Activation activation = Activation.NONE;
 
     /** What {@code init} can be. */
     public enum Init {
@@ -72,6 +73,33 @@ public final class Linear extends Module {
       private final String text;
 
       Init(String text) {
+        this.text = text;
+      }
+
+      @Override
+      public String toString() {
+        return text;
+      }
+    }
+
+    /** What {@code activation} can be. */
+    public enum Activation {
+      /** {@code none}. */
+      NONE("none"),
+      /** {@code relu}. */
+      RELU("relu"),
+      /** {@code sigmoid}. */
+      SIGMOID("sigmoid"),
+      /** {@code tanh}. */
+      TANH("tanh"),
+      /** {@code silu}. */
+      SILU("silu"),
+      /** {@code gelu}. */
+      GELU("gelu");
+
+      private final String text;
+
+      Activation(String text) {
         this.text = text;
       }
 
@@ -120,6 +148,26 @@ public final class Linear extends Module {
      */
     public Init init() {
       return init;
+    }
+
+    /**
+     * Sets {@code activation}: the op that is applied to the result; see dense.
+     *
+     * @param value instead of the default, which is none
+     * @return these options
+     */
+    public Options activation(Activation value) {
+      activation = value;
+      return this;
+    }
+
+    /**
+     * What was set, or else the default.
+     *
+     * @return {@code activation}
+     */
+    public Activation activation() {
+      return activation;
     }
   }
 }
