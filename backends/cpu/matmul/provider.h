@@ -63,8 +63,12 @@ struct Product {
   void finish_rectangle(int64_t element_bytes, const Range& rows, const Range& cols) const {
     if (finish == nullptr) return;
     const bool by_rows = c.col == 1;
-    const Range &outer = by_rows ? rows : cols, &inner = by_rows ? cols : rows;
+    Range outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;
     const int64_t step = by_rows ? c.row : c.col;
+    if (inner.size() == step) {  // one run
+      inner = {outer.begin * step, outer.end * step};
+      outer = {0, 1};
+    }
     for (int64_t i = outer.begin; i < outer.end; ++i) {
       char* const run = static_cast<char*>(c.data) + (i * step + inner.begin) * element_bytes;
       finish(inner.size(), run, run, nullptr, nullptr, nullptr);
