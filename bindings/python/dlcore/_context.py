@@ -216,6 +216,16 @@ def make_current(context: Context) -> contextvars.Token[Any]:
     return _current.set((context, threading.get_ident(), None if task is None else weakref.ref(task)))
 
 
+@contextlib.contextmanager
+def on(context: Context) -> Iterator[None]:
+    """Makes it the current one, and leaves it open."""
+    token = make_current(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 def default_engine() -> Engine:
     """The engine of contexts that nobody opened, opened when it is first needed."""
     global _default_engine

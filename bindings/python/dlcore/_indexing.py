@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """x[...] as calls of ops: views for integers, slices, None and Ellipsis; copies for lists and tensors of indices or of
-booleans, and for steps backwards."""
+booleans, and for steps backwards. Neighbouring lists or tensors of indices are broadcast, and pick single elements."""
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from . import _context
 from . import _dlcore as raw
 from ._codes import InvalidArgument, OutOfRange
 
@@ -25,6 +27,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     added: list[int] = []
     reversed_runs: list[tuple[int, Any]] = []
     gathers: list[tuple[int, Any]] = []
+    group_rank = max((1 if _is_boolean(item) else _rank(item) for item in items if _is_gather(item)), default=0)
     axis = out = 0  # of x; of the result
     for item in items:
         if item is None:
@@ -49,14 +52,19 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             dropped.append(axis)
             axis += 1
         else:
+            out += 0 if gathers else group_rank
             gathers.append((axis - len(dropped), item))
-            axis, out = axis + _mask_rank(item), out + (1 if _is_boolean(item) else _rank(item))
+            axis += _mask_rank(item)
     if axes:
         x = raw.slice(x, starts, stops, axes=axes, steps=steps)
     if dropped:
         x = raw.squeeze(x, dropped)
-    for at, item in [*reversed_runs, *gathers]:
+    for at, item in reversed_runs:
         x = _gather(x, at, item)
+    if len(gathers) > 1:
+        x = _gather_together(x, gathers[0][0], [item for _, item in gathers])
+    elif gathers:
+        x = _gather(x, *gathers[0])
     for at in added:
         x = raw.expand_dims(x, at)
     return x
@@ -64,13 +72,16 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 def _check_mixture(items: tuple[Any, ...]) -> None:
     """NumPy moves the axes of lists and tensors that stand apart to the front; nobody expects it, so it is refused."""
-    simple = [item is None or isinstance(item, slice) for item in items]
-    gathers = sum(not one and not _is_integer(item) for one, item in zip(simple, items))
-    if gathers > 1:
-        raise InvalidArgument("getitem: more than one list or tensor of indices; take and take_along_axis index one axis")
-    advanced = [place for place, one in enumerate(simple) if not one]
+    gathers = [item for item in items if _is_gather(item)]
+    if len(gathers) > 1 and any(map(_is_boolean, gathers)):
+        raise InvalidArgument("getitem: a mask beside another list or tensor of indices; index in two steps")
+    advanced = [place for place, item in enumerate(items) if item is not None and not isinstance(item, slice)]
     if gathers and advanced[-1] - advanced[0] != len(advanced) - 1:
-        raise InvalidArgument("getitem: an integer and a list or tensor of indices stand apart; index in two steps")
+        raise InvalidArgument("getitem: integers, lists and tensors of indices stand apart; index in two steps")
+
+
+def _is_gather(item: Any) -> bool:
+    return item is not None and not isinstance(item, slice) and not _is_integer(item)
 
 
 def _rank(item: Any) -> int:
@@ -130,14 +141,31 @@ def _without_ellipsis(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _gather(x: Tensor, axis: int, item: Any) -> Tensor:
+    return _select(x, axis, item) if _is_boolean(item) else raw.take(x, _indices(x, item), axis)
+
+
+def _indices(x: Tensor, item: Any) -> Tensor:
     from ._tensor import tensor
 
-    if _is_boolean(item):
-        return _select(x, axis, item)
     indices = item if isinstance(item, raw.Tensor) else tensor(item, "i64" if item == [] else None, context=x.context)
     if indices.dtype in ("f16", "bf16", "f32", "f64"):
         raise InvalidArgument(f"getitem: indices are {indices.dtype}, expected integers")
-    return raw.take(x, indices, axis)
+    return indices
+
+
+def _gather_together(x: Tensor, axis: int, items: list[Any]) -> Tensor:
+    """Along one axis that stands for those of the lists, whose indices are first checked and counted from the start."""
+    sizes = x.shape[axis:axis + len(items)]
+    if min(sizes) < 0:
+        raise InvalidArgument(f"getitem: lists of indices along axes of unknown sizes, {list(sizes)}; index in two steps")
+    with _context.on(x.context):
+        ranges = [raw.arange(0, size) for size in sizes]
+    checked = [raw.take(all_of, _indices(x, item), 0) for all_of, item in zip(ranges, items)]
+    places = checked[0]
+    for size, own in zip(sizes[1:], checked[1:]):
+        places = places * size + own
+    x = raw.reshape(x, (*x.shape[:axis], math.prod(sizes), *x.shape[axis + len(items):]))
+    return raw.take(x, places, axis)
 
 
 def _select(x: Tensor, axis: int, item: Any) -> Tensor:

@@ -19,7 +19,9 @@ class Indexing(Case):
             (slice(1, 3), 0, slice(None, None, 2)), (slice(None), None, -1, None), np.int64(1), (np.int32(1), ...),
             [0, 2], [-1, 0, 0], [[0, 1], [2, 0]], (slice(None), [1, 3]), (..., [0, -1]), (0, [1, 2]), ([1, 2], 0), (0, 0, [1]),
             (slice(None), [1, 3], None), (slice(None, None, -1), [1]), [True, False, True], (slice(None), [True, False, True, True]),
-            [], (slice(None), []), ()]:
+            [], (slice(None), []), (), ([0, 2], [1, -1]), ([0, 2], [1, 3], [4, -5]), (slice(None), [0, 1, 3], [4]),
+            ([[0], [2]], [1, 3]), (..., [1, 2], [0, 1]), ([0, 1], 2, [3, -1]), (1, [0, 1], [2, 3]), (None, [0, 2], [1, 1]),
+            ([0, 2], [1, 1], None), ([], []), (slice(None, None, -1), [0, 1], [2, 3])]:
             with self.subTest(index=index):
                 expected = array[index]
                 got = x[index]
@@ -31,6 +33,8 @@ class Indexing(Case):
         for indices in (np.array([0, 2]), np.array([[1], [-1]]), np.array(2)):
             self.assertEqual(x[dl.tensor(indices)].tolist(), array[indices].tolist())
         self.assertEqual(x[:, dl.tensor([[0, 1], [3, 3]]), None].tolist(), array[:, [[0, 1], [3, 3]], None].tolist())
+        rows, labels = dl.arange(0, 3), dl.tensor([1, 3, 0])
+        self.assertEqual(x[:, :, 0][rows, labels].tolist(), array[:, :, 0][np.arange(3), [1, 3, 0]].tolist())
         self.assertEqual(dl.tensor(5)[()].item(), 5)
         self.assertEqual(dl.tensor(5)[None].tolist(), [5])
 
@@ -42,7 +46,7 @@ class Indexing(Case):
 
     def test_gradients(self):
         x = dl.tensor(np.arange(12.0).reshape(3, 4))
-        for index in (1, slice(None, None, -1), [0, 0, 2], (..., 1), [True, False, True]):
+        for index in (1, slice(None, None, -1), [0, 0, 2], (..., 1), [True, False, True], ([0, 1, 1], [2, -1, 3])):
             gradient = dl.grad(lambda v: v[index].sum())(x)
             expected = np.zeros((3, 4))
             np.add.at(expected, index, 1.0)
@@ -53,7 +57,9 @@ class Indexing(Case):
         for index, kind, text in [
                 (3, dl.OutOfRange, "index is 3, expected -3 to 2 along axis 0"), ((0, -5), dl.OutOfRange, "along axis 1"),
                 ((0, 0, 0), dl.InvalidArgument, "3 indices for a tensor of 2 axes"), ((..., ...), dl.InvalidArgument, "ellipsis"),
-                ([3], dl.OutOfRange, "3"), (([0], [0]), dl.InvalidArgument, "more than one list"), ([True], dl.InvalidArgument, "mask is"),
+                ([3], dl.OutOfRange, "3"), (([0, 1], [0, 1, 2]), dl.InvalidArgument, "broadcast"),
+                (([0], [4]), dl.OutOfRange, "4"), (([0, 1], [True, False, True, True]), dl.InvalidArgument, "a mask beside"),
+                ([True], dl.InvalidArgument, "mask is"),
                 ([0.5], dl.InvalidArgument, "expected integers"), (True, dl.InvalidArgument, "a bool is no index"),
                 (dl.tensor([0.0]), dl.InvalidArgument, "expected integers")]:
             with self.subTest(index=index):
