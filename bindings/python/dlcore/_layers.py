@@ -50,8 +50,9 @@ class Linear(Module):
     def __init__(self, in_features: SupportsIndex, out_features: SupportsIndex, *, bias: bool = True,
                  init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default",
                  activation: Literal["none", "relu", "sigmoid", "tanh", "silu", "gelu"] = "none") -> None:
-        self._make(1, (), [*_pack.integer(in_features), *_pack.integer(out_features), *_pack.boolean(bias),
-                           *_pack.string(init), *_pack.string(activation)])
+        self._make(1, (), [*_pack.integer(in_features, "in_features"),
+                           *_pack.integer(out_features, "out_features"), *_pack.boolean(bias, "bias"),
+                           *_pack.string(init, "init"), *_pack.string(activation, "activation")])
 
 
 class Sequential(Module):
@@ -80,7 +81,7 @@ class GELU(Module):
     """
 
     def __init__(self, *, approximate: Literal["none", "tanh"] = "none") -> None:
-        self._make(4, (), [*_pack.string(approximate)])
+        self._make(4, (), [*_pack.string(approximate, "approximate")])
 
 
 class SiLU(Module):
@@ -111,7 +112,7 @@ class LeakyReLU(Module):
     """
 
     def __init__(self, *, negative_slope: float = 0.01) -> None:
-        self._make(8, (), [*_pack.real(negative_slope)])
+        self._make(8, (), [*_pack.real(negative_slope, "negative_slope")])
 
 
 class Softmax(Module):
@@ -121,7 +122,7 @@ class Softmax(Module):
     """
 
     def __init__(self, axis: SupportsIndex = -1) -> None:
-        self._make(9, (), [*_pack.integer(axis)])
+        self._make(9, (), [*_pack.integer(axis, "axis")])
 
 
 class LogSoftmax(Module):
@@ -131,7 +132,7 @@ class LogSoftmax(Module):
     """
 
     def __init__(self, axis: SupportsIndex = -1) -> None:
-        self._make(10, (), [*_pack.integer(axis)])
+        self._make(10, (), [*_pack.integer(axis, "axis")])
 
 
 class Flatten(Module):
@@ -143,7 +144,7 @@ class Flatten(Module):
     """
 
     def __init__(self, *, start_axis: SupportsIndex = 1) -> None:
-        self._make(11, (), [*_pack.integer(start_axis)])
+        self._make(11, (), [*_pack.integer(start_axis, "start_axis")])
 
 
 class Dropout(Module):
@@ -155,7 +156,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5) -> None:
-        self._make(12, (), [*_pack.real(p)])
+        self._make(12, (), [*_pack.real(p, "p")])
 
 
 class LayerNorm(Module):
@@ -168,7 +169,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, features: SupportsIndex, *, epsilon: float = 1e-05) -> None:
-        self._make(13, (), [*_pack.integer(features), *_pack.real(epsilon)])
+        self._make(13, (), [*_pack.integer(features, "features"), *_pack.real(epsilon, "epsilon")])
 
 
 class Identity(Module):
@@ -201,11 +202,13 @@ class Conv2d(Module):
                  dilation: Integers | None = None, groups: SupportsIndex = 1, bias: bool = True,
                  auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none",
                  init: Literal["default", "he_uniform", "he_normal", "xavier_uniform", "xavier_normal", "zeros"] = "default") -> None:
-        self._make(15, (), [*_pack.integer(in_channels), *_pack.integer(out_channels),
-                            *_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
-                            *_pack.optional(_pack.integers, padding),
-                            *_pack.optional(_pack.integers, dilation), *_pack.integer(groups),
-                            *_pack.boolean(bias), *_pack.string(auto_pad), *_pack.string(init)])
+        self._make(15, (), [*_pack.integer(in_channels, "in_channels"),
+                            *_pack.integer(out_channels, "out_channels"), *_pack.integers(kernel, "kernel"),
+                            *_pack.optional(_pack.integers, stride, "stride"),
+                            *_pack.optional(_pack.integers, padding, "padding"),
+                            *_pack.optional(_pack.integers, dilation, "dilation"),
+                            *_pack.integer(groups, "groups"), *_pack.boolean(bias, "bias"),
+                            *_pack.string(auto_pad, "auto_pad"), *_pack.string(init, "init")])
 
 
 class MaxPool2d(Module):
@@ -226,10 +229,11 @@ class MaxPool2d(Module):
     def __init__(self, kernel: Integers, *, stride: Integers | None = None, padding: Integers | None = None,
                  dilation: Integers | None = None, ceil_mode: bool = False,
                  auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> None:
-        self._make(16, (), [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
-                            *_pack.optional(_pack.integers, padding),
-                            *_pack.optional(_pack.integers, dilation), *_pack.boolean(ceil_mode),
-                            *_pack.string(auto_pad)])
+        self._make(16, (), [*_pack.integers(kernel, "kernel"),
+                            *_pack.optional(_pack.integers, stride, "stride"),
+                            *_pack.optional(_pack.integers, padding, "padding"),
+                            *_pack.optional(_pack.integers, dilation, "dilation"),
+                            *_pack.boolean(ceil_mode, "ceil_mode"), *_pack.string(auto_pad, "auto_pad")])
 
 
 class AvgPool2d(Module):
@@ -250,9 +254,12 @@ class AvgPool2d(Module):
     def __init__(self, kernel: Integers, *, stride: Integers | None = None, padding: Integers | None = None,
                  ceil_mode: bool = False, count_include_pad: bool = True,
                  auto_pad: Literal["none", "same_upper", "same_lower", "valid"] = "none") -> None:
-        self._make(17, (), [*_pack.integers(kernel), *_pack.optional(_pack.integers, stride),
-                            *_pack.optional(_pack.integers, padding), *_pack.boolean(ceil_mode),
-                            *_pack.boolean(count_include_pad), *_pack.string(auto_pad)])
+        self._make(17, (), [*_pack.integers(kernel, "kernel"),
+                            *_pack.optional(_pack.integers, stride, "stride"),
+                            *_pack.optional(_pack.integers, padding, "padding"),
+                            *_pack.boolean(ceil_mode, "ceil_mode"),
+                            *_pack.boolean(count_include_pad, "count_include_pad"),
+                            *_pack.string(auto_pad, "auto_pad")])
 
 
 class Embedding(Module):
@@ -267,8 +274,9 @@ class Embedding(Module):
 
     def __init__(self, num_embeddings: SupportsIndex, embedding_dim: SupportsIndex, *,
                  padding_idx: SupportsIndex | None = None) -> None:
-        self._make(18, (), [*_pack.integer(num_embeddings), *_pack.integer(embedding_dim),
-                            *_pack.optional(_pack.integer, padding_idx)])
+        self._make(18, (), [*_pack.integer(num_embeddings, "num_embeddings"),
+                            *_pack.integer(embedding_dim, "embedding_dim"),
+                            *_pack.optional(_pack.integer, padding_idx, "padding_idx")])
 
 
 class BatchNorm(Module):
@@ -288,8 +296,8 @@ class BatchNorm(Module):
 
     def __init__(self, features: SupportsIndex, *, momentum: float = 0.1, epsilon: float = 1e-05,
                  affine: bool = True) -> None:
-        self._make(19, (), [*_pack.integer(features), *_pack.real(momentum), *_pack.real(epsilon),
-                            *_pack.boolean(affine)])
+        self._make(19, (), [*_pack.integer(features, "features"), *_pack.real(momentum, "momentum"),
+                            *_pack.real(epsilon, "epsilon"), *_pack.boolean(affine, "affine")])
 
 
 class Unflatten(Module):
@@ -302,4 +310,4 @@ class Unflatten(Module):
     """
 
     def __init__(self, axis: SupportsIndex, sizes: Integers) -> None:
-        self._make(20, (), [*_pack.integer(axis), *_pack.integers(sizes)])
+        self._make(20, (), [*_pack.integer(axis, "axis"), *_pack.integers(sizes, "sizes")])

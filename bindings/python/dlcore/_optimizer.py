@@ -19,7 +19,7 @@ class Optimizer(raw.dlcore_optimizer):
     parameters: variables, or groups with attributes of their own: [{"params": variables, "lr": 0.1}, ...]
     """
 
-    _attributes: ClassVar[tuple[tuple[str, Callable[[Any], _pack.Words], Any], ...]] = ()
+    _attributes: ClassVar[tuple[tuple[str, Callable[[Any, str], _pack.Words], Any], ...]] = ()
 
     def _make(self, optimizer: int, parameters: Parameters, words: Sequence[int]) -> None:
         """For the generated classes: makes optimizer number `optimizer` of the catalogue."""
@@ -37,7 +37,7 @@ class Optimizer(raw.dlcore_optimizer):
         del own["params"]
         for place, (name, pack, _) in enumerate(self._attributes):
             if name in own:
-                packed[place:place + 1] = pack(own.pop(name))
+                packed[place:place + 1] = pack(own.pop(name), name)
         if own:
             names = [name for name, _, _ in self._attributes]
             raise TypeError(f"{type(self).__name__}: a group has {sorted(own)}, expected params and some of {names}")
@@ -68,8 +68,8 @@ class Optimizer(raw.dlcore_optimizer):
 
     @property
     def learning_rate(self) -> float:
-        """Of the first group that has variables; assigning sets it for all groups."""
-        return self.learning_rate_of(self.groups - 1).value.item()
+        """Of the first group; assigning sets it for all groups."""
+        return self.learning_rate_of(0).value.item()
 
     @learning_rate.setter
     def learning_rate(self, value: float) -> None:

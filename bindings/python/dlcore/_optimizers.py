@@ -32,8 +32,9 @@ class Adam(Optimizer):
 
     def __init__(self, parameters: Parameters, lr: float = 0.001, *, beta1: float = 0.9,
                  beta2: float = 0.999, epsilon: float = 1e-08, weight_decay: float = 0.0) -> None:
-        self._make(1, parameters, [*_pack.real(lr), *_pack.real(beta1), *_pack.real(beta2),
-                                   *_pack.real(epsilon), *_pack.real(weight_decay)])
+        self._make(1, parameters, [*_pack.real(lr, "lr"), *_pack.real(beta1, "beta1"),
+                                   *_pack.real(beta2, "beta2"), *_pack.real(epsilon, "epsilon"),
+                                   *_pack.real(weight_decay, "weight_decay")])
 
 
 class AdamW(Optimizer):
@@ -53,8 +54,9 @@ class AdamW(Optimizer):
 
     def __init__(self, parameters: Parameters, lr: float = 0.001, *, beta1: float = 0.9,
                  beta2: float = 0.999, epsilon: float = 1e-08, weight_decay: float = 0.01) -> None:
-        self._make(2, parameters, [*_pack.real(lr), *_pack.real(beta1), *_pack.real(beta2),
-                                   *_pack.real(epsilon), *_pack.real(weight_decay)])
+        self._make(2, parameters, [*_pack.real(lr, "lr"), *_pack.real(beta1, "beta1"),
+                                   *_pack.real(beta2, "beta2"), *_pack.real(epsilon, "epsilon"),
+                                   *_pack.real(weight_decay, "weight_decay")])
 
 
 class SGD(Optimizer):
@@ -75,5 +77,7 @@ class SGD(Optimizer):
 
     def __init__(self, parameters: Parameters, lr: float = 0.01, *, momentum: float = 0.0,
                  dampening: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0) -> None:
-        self._make(3, parameters, [*_pack.real(lr), *_pack.real(momentum), *_pack.real(dampening),
-                                   *_pack.boolean(nesterov), *_pack.real(weight_decay)])
+        self._make(3, parameters, [*_pack.real(lr, "lr"), *_pack.real(momentum, "momentum"),
+                                   *_pack.real(dampening, "dampening"),
+                                   *_pack.boolean(nesterov, "nesterov"),
+                                   *_pack.real(weight_decay, "weight_decay")])

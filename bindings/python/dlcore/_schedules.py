@@ -35,7 +35,8 @@ class ConstantLR(Schedule):
 
     def __init__(self, optimizer: Optimizer, factor: float = 0.3333333333333333,
                  total_iters: SupportsIndex = 5) -> None:
-        self._make(1, optimizer, [*_pack.real(factor), *_pack.integer(total_iters)])
+        self._make(1, optimizer, [*_pack.real(factor, "factor"),
+                                  *_pack.integer(total_iters, "total_iters")])
 
 
 class LinearLR(Schedule):
@@ -51,8 +52,9 @@ class LinearLR(Schedule):
 
     def __init__(self, optimizer: Optimizer, start_factor: float = 0.3333333333333333,
                  end_factor: float = 1.0, total_iters: SupportsIndex = 5) -> None:
-        self._make(2, optimizer, [*_pack.real(start_factor), *_pack.real(end_factor),
-                                  *_pack.integer(total_iters)])
+        self._make(2, optimizer, [*_pack.real(start_factor, "start_factor"),
+                                  *_pack.real(end_factor, "end_factor"),
+                                  *_pack.integer(total_iters, "total_iters")])
 
 
 class StepLR(Schedule):
@@ -65,7 +67,7 @@ class StepLR(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: SupportsIndex, gamma: float = 0.1) -> None:
-        self._make(3, optimizer, [*_pack.integer(step_size), *_pack.real(gamma)])
+        self._make(3, optimizer, [*_pack.integer(step_size, "step_size"), *_pack.real(gamma, "gamma")])
 
 
 class MultiStepLR(Schedule):
@@ -78,7 +80,7 @@ class MultiStepLR(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, milestones: Integers, gamma: float = 0.1) -> None:
-        self._make(4, optimizer, [*_pack.integers(milestones), *_pack.real(gamma)])
+        self._make(4, optimizer, [*_pack.integers(milestones, "milestones"), *_pack.real(gamma, "gamma")])
 
 
 class ExponentialLR(Schedule):
@@ -90,7 +92,7 @@ class ExponentialLR(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float) -> None:
-        self._make(5, optimizer, [*_pack.real(gamma)])
+        self._make(5, optimizer, [*_pack.real(gamma, "gamma")])
 
 
 class PolynomialLR(Schedule):
@@ -103,7 +105,7 @@ class PolynomialLR(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: SupportsIndex = 5, power: float = 1.0) -> None:
-        self._make(6, optimizer, [*_pack.integer(total_iters), *_pack.real(power)])
+        self._make(6, optimizer, [*_pack.integer(total_iters, "total_iters"), *_pack.real(power, "power")])
 
 
 class CosineAnnealingLR(Schedule):
@@ -117,7 +119,7 @@ class CosineAnnealingLR(Schedule):
     """
 
     def __init__(self, optimizer: Optimizer, t_max: SupportsIndex, *, eta_min: float = 0.0) -> None:
-        self._make(7, optimizer, [*_pack.integer(t_max), *_pack.real(eta_min)])
+        self._make(7, optimizer, [*_pack.integer(t_max, "t_max"), *_pack.real(eta_min, "eta_min")])
 
 
 class OneCycleLR(Schedule):
@@ -142,10 +144,13 @@ class OneCycleLR(Schedule):
                  pct_start: float = 0.3, anneal_strategy: Literal["cos", "linear"] = "cos",
                  div_factor: float = 25.0, final_div_factor: float = 10000.0,
                  three_phase: bool = False) -> None:
-        self._make(8, optimizer, [*_pack.optional(_pack.real, max_lr), *_pack.integer(total_steps),
-                                  *_pack.real(pct_start), *_pack.string(anneal_strategy),
-                                  *_pack.real(div_factor), *_pack.real(final_div_factor),
-                                  *_pack.boolean(three_phase)])
+        self._make(8, optimizer, [*_pack.optional(_pack.real, max_lr, "max_lr"),
+                                  *_pack.integer(total_steps, "total_steps"),
+                                  *_pack.real(pct_start, "pct_start"),
+                                  *_pack.string(anneal_strategy, "anneal_strategy"),
+                                  *_pack.real(div_factor, "div_factor"),
+                                  *_pack.real(final_div_factor, "final_div_factor"),
+                                  *_pack.boolean(three_phase, "three_phase")])
 
 
 class WarmupCosine(Schedule):
@@ -165,5 +170,7 @@ class WarmupCosine(Schedule):
 
     def __init__(self, optimizer: Optimizer, warmup_steps: SupportsIndex, total_steps: SupportsIndex, *,
                  start_factor: float = 0.0, eta_min: float = 0.0) -> None:
-        self._make(9, optimizer, [*_pack.integer(warmup_steps), *_pack.integer(total_steps),
-                                  *_pack.real(start_factor), *_pack.real(eta_min)])
+        self._make(9, optimizer, [*_pack.integer(warmup_steps, "warmup_steps"),
+                                  *_pack.integer(total_steps, "total_steps"),
+                                  *_pack.real(start_factor, "start_factor"),
+                                  *_pack.real(eta_min, "eta_min")])

@@ -117,6 +117,10 @@ static int put_value(Words *words, int kind, PyObject *value) {
       memcpy(&word, &real, sizeof word);
       return !(real == -1 && PyErr_Occurred()) && put(words, word);
     case kString:
+      if (!PyUnicode_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "must be str, not %s", Py_TYPE(value)->tp_name);
+        return 0;
+      }
       text = PyUnicode_AsUTF8AndSize(value, &size);
       return text && put_text(words, text, size);
     default:

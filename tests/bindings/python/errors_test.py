@@ -40,7 +40,9 @@ class Errors(Case):
         for function, text in [
                 (lambda: x + "1", "unsupported operand"), (lambda: dl.add(x, [1.0]), "add: expected a Tensor or a number, found list"),
                 (lambda: x.sum(axes=1.5), "sum: axes: expected an integer or a sequence"), (lambda: dl.relu(object()), "relu: expected a Tensor"),
-                (lambda: nn.Linear("2", 1), "str"), (lambda: nn.Sequential(nn.ReLU(), 3), "expected a module, found int"),
+                (lambda: nn.Linear("2", 1), "in_features: 'str'"), (lambda: nn.Linear(2, 1, activation=None), "activation: must be str, not NoneType"),
+                (lambda: nn.Dropout("1"), "p: must be real number, not str"), (lambda: dl.gelu(x, approximate=1), "gelu: approximate: must be str, not int"),
+                (lambda: nn.Conv2d(1, 1, [3, None]), "kernel: 'NoneType'"), (lambda: nn.Sequential(nn.ReLU(), 3), "expected a module, found int"),
                 (lambda: raw.dlcore_tensor_dtype(self.context), "expected a tensor, found Context"),
                 (lambda: raw.dlcore_backward(1, 2), "expected a context, found int"), (lambda: dl.relu(), "missing required argument 'x'"),
                 (lambda: dl.relu(x, 1), r"relu\(\) takes 1 positional"), (lambda: dl.sum(x, axs=1), "unexpected keyword argument 'axs'"),

@@ -33,6 +33,7 @@ class Training(Case):
         (first(dl.tensor([[1.0]])) + second(dl.tensor([[1.0]]))).sum().backward()
         sgd.step()
         self.assertEqual((first.parameters()[0].value.item(), second.parameters()[0].value.item()), (-0.5, -0.25))
+        self.assertEqual(sgd.learning_rate, 0.5)
         sgd.learning_rate = 1.0
         self.assertEqual(sgd.learning_rate, 1.0)
         self.assertTrue(all(sgd.learning_rate_of(group).value.item() == 1.0 for group in range(sgd.groups)))
@@ -47,10 +48,10 @@ class Training(Case):
         for _ in range(5):
             layer(dl.tensor([[1.0]])).sum().backward()
             sgd.step()
-            found.append(round(sgd.learning_rate_of(sgd.groups - 2).value.item(), 12))
+            found.append(round(sgd.learning_rate_of(0).value.item(), 12))
             schedule.step()
         self.assertEqual(found, [1.0, 1.0, 0.1, 0.1, 0.01])
-        self.assertEqual((schedule.kind, schedule.count.value.item(), schedule.base_rate_of(sgd.groups - 1).value.item()),
+        self.assertEqual((schedule.kind, schedule.count.value.item(), schedule.base_rate_of(1).value.item()),
                          ("StepLR", 5, 0.5))
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "state"

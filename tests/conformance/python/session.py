@@ -11,7 +11,7 @@ from dlcore import _pack
 
 PACKERS = {"int": _pack.integer, "bool": _pack.boolean, "float": _pack.real, "string": _pack.string,
            "ints": _pack.integers, "dims": _pack.dims,
-           "dtype": lambda value: (value,) if isinstance(value, int) else _pack.dtype(value)}
+           "dtype": lambda value, name: (value,) if isinstance(value, int) else _pack.dtype(value, name)}
 NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -84,8 +84,8 @@ class Session:
         for attr in schema[:used]:
             kind, value = attr["type"], given.get(attr["name"], attr.get("default"))
             value = NUMBERS.get(value, value) if kind.startswith("float") and isinstance(value, str) else value
-            pack = PACKERS[kind.removesuffix("?")]
-            words += _pack.optional(pack, value) if kind.endswith("?") else pack(value)
+            pack, name = PACKERS[kind.removesuffix("?")], attr["name"]
+            words += _pack.optional(pack, value, name) if kind.endswith("?") else pack(value, name)
         return words
 
 

@@ -43,5 +43,5 @@ def _packer(attr):
 
 def _words(entry):
     """The attributes, packed: items of a list."""
-    return [f"*_pack.optional({_packer(one.attr)}, {one.name})" if one.attr.optional else f"*{_packer(one.attr)}({one.name})"
-            for one in _attributes(entry)]
+    return [f"*_pack.optional({_packer(one.attr)}, {one.name}, \"{one.name}\")" if one.attr.optional
+            else f"*{_packer(one.attr)}({one.name}, \"{one.name}\")" for one in _attributes(entry)]
