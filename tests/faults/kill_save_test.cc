@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,7 @@ class KillSave : public ::testing::TestWithParam<bool> {
     ASSERT_EQ(pipe(ends), 0);
     const pid_t child = fork();
     if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // it has no end of its own
       close(ends[0]);
       const std::string ready = std::to_string(ends[1]), from = std::to_string(number);
       execl("/proc/self/exe", "kill_save", "--save", as_checkpoint ? "1" : "0", path.c_str(),

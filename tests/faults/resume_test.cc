@@ -2,6 +2,7 @@
 // A training whose processes are killed again and again, each of which goes on from the checkpoint
 // that the last one left, ends with the bits of one that was never interrupted.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -77,6 +78,7 @@ class Resume : public ::testing::Test {
     const std::string path = file(name), result = file(name + ".result");
     const pid_t child = fork();
     if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // it has no end of its own
       execl("/proc/self/exe", "resume", "--train", path.c_str(), result.c_str(),
             std::to_string(seed).c_str(), std::to_string(steps).c_str(), nullptr);
       _exit(6);
