@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SHOWN = 200  # last lines of a failing program's output
-TIMEOUT_S = 1800
+TIMEOUT_S = 900
 
 
 def count(output):
@@ -46,7 +46,9 @@ def run_once(command, environment, directory, is_test):
         done = subprocess.run(command, env={**os.environ, **environment}, cwd=directory, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
         output, code = done.stdout, done.returncode
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired as error:
+        output, code = f"{(error.stdout or b'').decode(errors='replace')}\n{error}", -1
+    except OSError as error:
         output, code = str(error), -1
     passed, failed = (int(code == 0), 0) if is_test else count(output)
     reason = ""

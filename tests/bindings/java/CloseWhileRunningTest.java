@@ -37,7 +37,7 @@ final class CloseWhileRunningTest extends EngineTest {
                 });
         closer.start();
         DlcoreException error =
-            assertThrows(FailedPreconditionException.class, () -> useForEver(object, use));
+            assertThrows(FailedPreconditionException.class, () -> useUntil(unexpected, object, use));
         assertTrue(error.getMessage().endsWith("it is closed"), error.getMessage());
         closer.join();
         assertNull(unexpected.get());
@@ -45,12 +45,14 @@ final class CloseWhileRunningTest extends EngineTest {
     }
   }
 
-  private <T> void useForEver(T object, java.util.function.Consumer<T> use) {
-    while (true) {
+  private <T> void useUntil(
+      AtomicReference<Throwable> unexpected, T object, java.util.function.Consumer<T> use) {
+    while (unexpected.get() == null) {
       try (Scope scope = dl.scope()) {
         use.accept(object);
       }
     }
+    throw new AssertionError("closing failed", unexpected.get());
   }
 
   @Test

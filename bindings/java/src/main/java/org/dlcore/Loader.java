@@ -3,6 +3,7 @@ package org.dlcore;
 
 import java.util.Iterator;
 import java.util.NoSuchElementException;
+import java.util.concurrent.atomic.AtomicReference;
 import org.dlcore.internal.Access;
 import org.dlcore.internal.Handle;
 import org.dlcore.internal.Raw;
@@ -18,7 +19,8 @@ public final class Loader implements Iterable<Batch>, AutoCloseable {
   private long prefetch;
   private volatile Opened opened;
   private volatile boolean closed;
-  private Scope turn; // that is open, or was when its loop was left
+  // The turn that is open, or was when its loop was left; whoever ends it takes it out.
+  private final AtomicReference<Scope> turn = new AtomicReference<>();
 
   /** The loader of the engine. */
   private static final class Opened extends Resource {
@@ -159,9 +161,9 @@ public final class Loader implements Iterable<Batch>, AutoCloseable {
   }
 
   private void endTurn() {
-    if (turn != null) {
-      turn.close();
-      turn = null;
+    Scope ended = turn.getAndSet(null);
+    if (ended != null) {
+      ended.close();
     }
   }
 
@@ -215,7 +217,7 @@ public final class Loader implements Iterable<Batch>, AutoCloseable {
         scope.close();
       }
     }
-    turn = batch[0] == null ? null : scope;
+    turn.set(batch[0] == null ? null : scope);
     return batch[0];
   }
 
@@ -236,10 +238,14 @@ public final class Loader implements Iterable<Batch>, AutoCloseable {
   /** Ends its turn and closes it; closing it again does nothing. */
   @Override
   public void close() {
+    Opened last;
+    synchronized (this) {
+      closed = true;
+      last = opened;
+    }
     endTurn();
-    closed = true;
-    if (opened != null) {
-      opened.close();
+    if (last != null) {
+      last.close();
     }
   }
 }
