@@ -96,11 +96,10 @@ class Correlate {
       write_tables(memory);
       if (!plan_.filters) pack_weights(queue, memory);
     }
+    if (plan_.filters) return run_filters(queue, memory);
     for (int64_t image = 0; image < p_.images && !queue.stopped(); image += plan_.images) {
       const Range images{image, std::min(p_.images, image + plan_.images)};
-      if (plan_.filters) {
-        run_filters(queue, memory);
-      } else if (plan_.gathers) {
+      if (plan_.gathers) {
         run_gathered(queue, memory, images);
       } else {
         run_planes(queue, memory, images);

@@ -31,13 +31,15 @@ PlaneLayout layout_for_panels(const Correlation& p, int64_t tile_cols) {
   return fewer ? shared : apart;
 }
 
-// Planes are too large, or the columns between their rows waste more than gathering costs.
-bool must_gather(const Correlation& p, int64_t tile_cols) {
+bool planes_too_large(const Correlation& p) {
   const auto channels = static_cast<double>(p.groups * p.channels);
   const auto image = channels * static_cast<double>(p.rows.source * p.cols.source);
   const double planes = channels * PlaneLayout::size(p.rows, p.cols);
-  if (planes > 2 * image + static_cast<double>(kFreeElements)) return true;
-  const PlaneLayout layout = layout_for_panels(p, tile_cols);
+  return planes > 2 * image + static_cast<double>(kFreeElements);
+}
+
+// The columns between the rows of planes waste more than gathering costs.
+bool wastes(const Correlation& p, const PlaneLayout& layout, int64_t tile_cols) {
   const int64_t wide = p.images * divide_up(layout.virtuals, tile_cols);
   const int64_t narrow = divide_up(p.images * p.rows.out * p.cols.out, tile_cols);
   return wide * p.results > narrow * (p.results + kGatherCost);
@@ -54,7 +56,11 @@ CorrelationPlan CorrelationPlan::of(const Correlation& p, const TileShape& full,
   plan.tiles = EvenParts::of(p.results, plan.split.tiles);
   plan.blocks = EvenParts::of(p.k(), plan.split.blocks);
   plan.weight_rows_contiguous = rows_contiguous(p);
-  plan.gathers = must_gather(p, plan.tile.cols);
+  plan.gathers = planes_too_large(p);
+  if (!plan.gathers) {
+    plan.layout = layout_for_panels(p, plan.tile.cols);
+    plan.gathers = wastes(p, plan.layout, plan.tile.cols);
+  }
   plan.filters = !plan.gathers && p.channels == 1 && p.results <= kMostFilters &&
                  plan.split.blocks == 1 && p.k() <= CorrelationPlan::kMostFilterTaps;
   if (!plan.filters) {
@@ -75,7 +81,6 @@ CorrelationPlan CorrelationPlan::of(const Correlation& p, const TileShape& full,
     plan.images = p.images;
     plan.source = plan.filter_parts(p) * plan.layout.plane;
   } else {
-    plan.layout = layout_for_panels(p, plan.tile.cols);
     const int64_t image = channels * plan.layout.plane;
     plan.images = std::clamp<int64_t>(std::min(allowed, kMostPlanes) / std::max<int64_t>(1, image),
                                       1, p.images);

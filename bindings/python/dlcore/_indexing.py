@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def getitem(x: Tensor, index: Any) -> Tensor:
     items = _without_ellipsis(x, index if isinstance(index, tuple) else (index,))
-    _check_mixture(items)
+    group = _gathered(items)
     starts: list[int] = []
     stops: list[int] = []
     axes: list[int] = []
@@ -27,7 +27,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     added: list[int] = []
     reversed_runs: list[tuple[int, Any]] = []
     gathers: list[tuple[int, Any]] = []
-    group_rank = max((1 if _is_boolean(item) else _rank(item) for item in items if _is_gather(item)), default=0)
+    group_rank = max((1 if _is_boolean(item) else _rank(item) for item in group), default=0)
     axis = out = 0  # of x; of the result
     for item in items:
         if item is None:
@@ -70,18 +70,16 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     return x
 
 
-def _check_mixture(items: tuple[Any, ...]) -> None:
-    """NumPy moves the axes of lists and tensors that stand apart to the front; nobody expects it, so it is refused."""
-    gathers = [item for item in items if _is_gather(item)]
+def _gathered(items: tuple[Any, ...]) -> list[Any]:
+    """The lists and tensors. NumPy moves the axes of those that stand apart to the front; nobody expects it, so it is
+    refused."""
+    advanced = [place for place, item in enumerate(items) if item is not None and not isinstance(item, slice)]
+    gathers = [items[place] for place in advanced if not _is_integer(items[place])]
     if len(gathers) > 1 and any(map(_is_boolean, gathers)):
         raise InvalidArgument("getitem: a mask beside another list or tensor of indices; index in two steps")
-    advanced = [place for place, item in enumerate(items) if item is not None and not isinstance(item, slice)]
     if gathers and advanced[-1] - advanced[0] != len(advanced) - 1:
         raise InvalidArgument("getitem: integers, lists and tensors of indices stand apart; index in two steps")
-
-
-def _is_gather(item: Any) -> bool:
-    return item is not None and not isinstance(item, slice) and not _is_integer(item)
+    return gathers
 
 
 def _rank(item: Any) -> int:

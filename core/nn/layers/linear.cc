@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "core/nn/initial.h"
 #include "core/nn/layer.h"
+#include "core/ops/families/dense.h"
 
 namespace dlcore {
 namespace {
@@ -54,7 +55,7 @@ constexpr LayerDef kLinear = {
                   "bias too; with the others the bias starts at zero",
                   "default", kInitializers),
               string_attr("activation", "the op that is applied to the result; see dense", "none",
-                          "none|relu|sigmoid|tanh|silu|gelu")},
+                          kActivations)},
     .variables = {{"weight", "[out_features, in_features]"}, {"bias", "[out_features]"}},
     .check = check,
     .specify = specify,

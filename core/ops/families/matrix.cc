@@ -4,6 +4,7 @@
 
 #include "core/ops/arrange.h"
 #include "core/ops/families/common.h"
+#include "core/ops/families/dense.h"
 
 namespace dlcore {
 namespace {
@@ -270,7 +271,7 @@ constexpr OpDef op_dense = {
     .inputs = {in("x", kAnyFloatSet, "[..., in]"), in("weight", kAnyFloatSet, "[out, in]"),
                optional_in("bias", kAnyFloatSet, "[out]")},
     .attrs = {string_attr("activation", "the op that is applied to the result", "none",
-                          "none|relu|sigmoid|tanh|silu|gelu")},
+                          kActivations)},
     .infer = infer_linear,
     .compose = compose_dense,
 };
